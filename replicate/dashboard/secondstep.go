@@ -27,7 +27,7 @@ func codeForm(secret, words string, status int) answer {
 
 // awaitCode stores that a user has entered the password.
 func (d *Dashboard) awaitCode(ctx context.Context, tx *sql.Tx, now, u int64) (*wantsCode, error) {
-	if _, err := tx.ExecContext(ctx, `DELETE FROM sign_in WHERE created_at <= ?`, now-codeWait.Milliseconds()); err != nil {
+	if _, err := tx.ExecContext(ctx, `DELETE FROM sign_in WHERE created_at <= ? OR created_at > ?`, now-codeWait.Milliseconds(), latest(now)); err != nil {
 		return nil, err
 	}
 	secret, hash := d.newSecret()
@@ -40,9 +40,9 @@ func findSignIn(ctx context.Context, db interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }, secret string, now time.Time) (*user, error) {
 	const query = `SELECT u.id, u.email, coalesce(u.account, 0), u.operator FROM sign_in s JOIN user u ON u.id = s.user
-		WHERE s.hash = ? AND s.created_at > ?`
+		WHERE s.hash = ? AND s.created_at > ? AND s.created_at <= ?`
 	var u user
-	err := db.QueryRowContext(ctx, query, hashOf(secret), now.Add(-codeWait).UnixMilli()).Scan(&u.ID, &u.Email, &u.Account, &u.Operator)
+	err := db.QueryRowContext(ctx, query, hashOf(secret), now.Add(-codeWait).UnixMilli(), latest(now.UnixMilli())).Scan(&u.ID, &u.Email, &u.Account, &u.Operator)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errMissing
 	}

@@ -24,7 +24,13 @@ const (
 	seenEvery = 5 * time.Minute
 	// maxAgent is how many characters of a User-Agent are stored.
 	maxAgent = 200
+	// clockSlack is how far the clock may be set back, as when it is adjusted. What is of a later time was stored
+	// while the clock was ahead, and has ended: it would last until that time has come, and longer.
+	clockSlack = 15 * time.Minute
 )
+
+// latest is the latest time, in milliseconds, of what the clock was not ahead for.
+func latest(now int64) int64 { return now + clockSlack.Milliseconds() }
 
 // user is a person with a sign-in: the owner of Account, or an operator.
 type user struct {
@@ -166,13 +172,14 @@ func (s *session) lasts(now time.Time, operator bool) bool {
 	if operator {
 		life = operatorLife
 	}
-	return now.Sub(s.Created) < life && now.Sub(s.Seen) < sessionIdle
+	since, idle := now.Sub(s.Created), now.Sub(s.Seen)
+	return since < life && idle < sessionIdle && since >= -clockSlack && idle >= -clockSlack
 }
 
 // begin stores a new session within a transaction, and deletes expired ones. Its browser becomes known.
 func (d *Dashboard) begin(ctx context.Context, tx *sql.Tx, now int64, u int64, hash []byte, v *visit) error {
-	const ended = `DELETE FROM session WHERE created_at <= ? OR seen_at <= ?`
-	if _, err := tx.ExecContext(ctx, ended, now-sessionLife.Milliseconds(), now-sessionIdle.Milliseconds()); err != nil {
+	const ended = `DELETE FROM session WHERE created_at <= ?1 OR seen_at <= ?2 OR created_at > ?3 OR seen_at > ?3`
+	if _, err := tx.ExecContext(ctx, ended, now-sessionLife.Milliseconds(), now-sessionIdle.Milliseconds(), latest(now)); err != nil {
 		return err
 	}
 	if _, err := tx.ExecContext(ctx, `DELETE FROM session WHERE hash = ?`, sessionOf(v)); err != nil {

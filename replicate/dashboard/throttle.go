@@ -72,8 +72,7 @@ func hashed(kind, text string) string {
 // the limit. It returns a *throttledError, and counts nothing, when there were too many.
 func (d *Dashboard) countAttempt(v *visit, email string, code bool) error {
 	return d.config.Writer.Commit(v.r.Context(), writer.Act{}, func(ctx context.Context, tx *sql.Tx, now int64) error {
-		begin := now - attemptWindow.Milliseconds()
-		if _, err := tx.ExecContext(ctx, `DELETE FROM attempt WHERE since <= ?`, begin); err != nil {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM attempt WHERE since <= ? OR since > ?`, windowBegin(now), latest(now)); err != nil {
 			return err
 		}
 		device := d.deviceOf(v)
@@ -82,7 +81,7 @@ func (d *Dashboard) countAttempt(v *visit, email string, code bool) error {
 			return err
 		}
 		for _, c := range counters(v, email, device, known, code) {
-			if err := c.count(ctx, tx, begin, now); err != nil {
+			if err := c.count(ctx, tx, now); err != nil {
 				return err
 			}
 		}
@@ -99,7 +98,7 @@ func (d *Dashboard) checkAttempts(v *visit, email string) error {
 		return err
 	}
 	for _, c := range counters(v, email, device, known, false) {
-		if err := c.check(ctx, d.config.Ledger, now-attemptWindow.Milliseconds()); err != nil {
+		if err := c.check(ctx, d.config.Ledger, now); err != nil {
 			return err
 		}
 	}
@@ -111,21 +110,24 @@ type rowQuerier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-func (c counter) check(ctx context.Context, from rowQuerier, begin int64) error {
+// windowBegin is the time since which attempts count.
+func windowBegin(now int64) int64 { return now - attemptWindow.Milliseconds() }
+
+func (c counter) check(ctx context.Context, from rowQuerier, now int64) error {
 	var since, count int64
-	const query = `SELECT since, count FROM attempt WHERE subject = ? AND since > ?`
-	err := from.QueryRowContext(ctx, query, c.subject, begin).Scan(&since, &count)
+	const query = `SELECT since, count FROM attempt WHERE subject = ? AND since > ? AND since <= ?`
+	err := from.QueryRowContext(ctx, query, c.subject, windowBegin(now), latest(now)).Scan(&since, &count)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
 	if count >= c.limit {
-		return &throttledError{time.Duration(since-begin) * time.Millisecond}
+		return &throttledError{time.Duration(since-windowBegin(now)) * time.Millisecond}
 	}
 	return nil
 }
 
-func (c counter) count(ctx context.Context, tx *sql.Tx, begin, now int64) error {
-	if err := c.check(ctx, tx, begin); err != nil {
+func (c counter) count(ctx context.Context, tx *sql.Tx, now int64) error {
+	if err := c.check(ctx, tx, now); err != nil {
 		return err
 	}
 	const put = `INSERT INTO attempt (subject, since, count) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1`

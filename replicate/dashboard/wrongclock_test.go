@@ -1,0 +1,41 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const yearAhead = 365 * 24 * time.Hour
+
+// TestAttemptsWhileTheClockWasAheadLockNobodyOut until the time of that clock has come.
+func TestAttemptsWhileTheClockWasAheadLockNobodyOut(t *testing.T) {
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	w.pass(yearAhead)
+	for range 10 {
+		w.browser().signIn("owner@example.com", "wrong words in here")
+	}
+	locked := func() int { return w.browser().signIn("owner@example.com", password).StatusCode }
+	require.Equal(t, http.StatusTooManyRequests, locked())
+	w.pass(-time.Minute)
+	require.Equal(t, http.StatusTooManyRequests, locked(), "a clock that is adjusted forgives nothing")
+	w.pass(time.Minute - yearAhead)
+	w.browser().requireIn("owner@example.com")
+}
+
+// TestASessionOfAClockThatWasAheadEnds rather than last until a week after the time of that clock.
+func TestASessionOfAClockThatWasAheadEnds(t *testing.T) {
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	w.pass(yearAhead)
+	b := w.browser().requireIn("owner@example.com")
+	w.pass(-time.Minute)
+	require.Contains(t, b.get("/settings").body, "Sign out everywhere", "a clock that is adjusted ends no session")
+	w.pass(time.Minute - yearAhead)
+	require.NotContains(t, b.get("/settings").body, "Sign out everywhere")
+	b.requireIn("owner@example.com")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM session`), "the row goes too")
+}
