@@ -75,7 +75,7 @@ func (s *state) needsNewGeneration(changes []change) bool {
 func (p *pusher) begin(ctx context.Context, before state) error {
 	list := []libsql.Statement{
 		{SQL: `INSERT INTO pushing (id, release, back, token, claimed, batch) VALUES (1, ?1, ?3, ?2, ?2, 0)
-			ON CONFLICT (id) DO UPDATE SET release = ?1, back = ?3, token = ?2, claimed = ?2, batch = 0`,
+			ON CONFLICT (id) DO UPDATE SET release = ?1, back = ?3, token = ?2, claimed = ?2, batch = 0 WHERE token <> ?2`,
 			Args: []any{p.config.Release, p.token, p.config.Rollback}},
 		{SQL: `INSERT OR IGNORE INTO search_push (id, generation, terms) VALUES (1, 0, ?1)`, Args: []any{termsMark()}},
 		{SQL: `INSERT OR IGNORE INTO content_whole (id) VALUES (1)`},

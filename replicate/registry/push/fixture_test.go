@@ -66,8 +66,11 @@ type fixture struct {
 	// commits counts the transactions that came to the proxy. Of the one whose number it then is,
 	// the answer is lost, or the transaction itself.
 	commits, loseCommit, dropCommit atomic.Int64
-	releases                        int
-	later                           time.Duration // by which pushes come
+	// lateCommit is the number of one that is cut off, and arrives just after the next one.
+	lateCommit atomic.Int64
+	late       []byte
+	releases   int
+	later      time.Duration // by which pushes come
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -104,6 +107,18 @@ func (f *fixture) proxy() string {
 			if n == f.dropCommit.Load() {
 				panic(http.ErrAbortHandler)
 			}
+			if n == f.lateCommit.Load() {
+				f.late = body
+				panic(http.ErrAbortHandler)
+			}
+			if n == f.lateCommit.Load()+1 && f.late != nil {
+				to, answer := rw, httptest.NewRecorder()
+				defer func() {
+					f.arrivesLate(target.String() + r.URL.Path)
+					_, _ = to.Write(answer.Body.Bytes())
+				}()
+				rw = answer
+			}
 			if n == f.loseCommit.Load() {
 				f.lose.Store(1)
 			}
@@ -116,6 +131,15 @@ func (f *fixture) proxy() string {
 	}))
 	f.t.Cleanup(front.Close)
 	return front.URL
+}
+
+// arrivesLate sends the transaction that was cut off, whatever the answer.
+func (f *fixture) arrivesLate(url string) {
+	answer, err := http.Post(url, "application/json", bytes.NewReader(f.late))
+	if err == nil {
+		_ = answer.Body.Close()
+	}
+	f.late = nil
 }
 
 // primary opens the primary past the proxy.

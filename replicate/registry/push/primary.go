@@ -19,11 +19,12 @@ const (
 	callLimit = time.Minute
 )
 
-// claim fails, by a CHECK of the table, when another push has taken over; its transaction fails too.
-const claim = `UPDATE pushing SET claimed = ?1, batch = ?2, dirty = 1 WHERE id = 1`
+// claim fails, by a CHECK of the table, when another push has taken over, or when the transaction was committed before; its
+// transaction fails too.
+const claim = `UPDATE pushing SET claimed = iif(batch < ?2, ?1, ''), batch = ?2, dirty = 1 WHERE id = 1`
 
 // commit runs one transaction of the push exactly once: before a retry, committed tells whether only
-// the answer was lost.
+// the answer was lost. An attempt that was given up can arrive yet, and claim refuses the later one of two.
 func (p *pusher) commit(ctx context.Context, list []libsql.Statement) error {
 	p.sequence++
 	list = append([]libsql.Statement{{SQL: claim, Args: []any{p.token, p.sequence}}}, list...)
@@ -38,7 +39,8 @@ func (p *pusher) commit(ctx context.Context, list []libsql.Statement) error {
 		return p.there.commit(ctx, list)
 	})
 	if errors.Is(err, libsql.ErrRefused) {
-		if _, lost := p.committed(ctx); errors.Is(lost, ErrTakenOver) {
+		done, lost := p.committed(ctx)
+		if errors.Is(lost, ErrTakenOver) || done && lost == nil {
 			return lost
 		}
 	}

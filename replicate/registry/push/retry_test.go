@@ -65,6 +65,34 @@ func TestATransactionThatNeverArrivedIsSentAgain(t *testing.T) {
 	}
 }
 
+// TestATransactionThatArrivesTwiceIsWrittenOnce: one that seemed lost, as at a primary that took more than a minute for it,
+// and comes after it was sent again.
+func TestATransactionThatArrivesTwiceIsWrittenOnce(t *testing.T) {
+	f := newFixture(t)
+	before := f.push().Release
+	f.editSome()
+	f.edit([]string{"*"}, `INSERT INTO company (cin, company_name, status, as_of, last_updated)
+		VALUES ('U99999KA2025PTC999990', 'A0', 'ACTIVE', '2025-01-01', 5)`) // all other names move
+	after := f.snapshot()
+	f.commits.Store(0)
+	report, err := Run(t.Context(), f.config(after))
+	require.NoError(t, err)
+	require.True(t, report.NewGeneration)
+	whole := f.commits.Load()
+	for late := int64(1); late <= whole; late++ {
+		_, err := Run(t.Context(), f.config(before))
+		require.NoError(t, err)
+		f.commits.Store(0)
+		f.lateCommit.Store(late)
+		_, err = Run(t.Context(), f.config(after))
+		require.NoError(t, err, "transaction %d came twice", late)
+		require.Equal(t, whole+1, f.commits.Load())
+		f.lateCommit.Store(0)
+		f.same(after)
+		require.Equal(t, []string{"[{ true}]"}, dump(t, f.primary(), `SELECT release FROM pushing`), "the push is complete")
+	}
+}
+
 // TestARefusedTokenIsNotTriedAgain: a token that may only read, at a primary that asks for one. The
 // same answer would come for half a minute.
 func TestARefusedTokenIsNotTriedAgain(t *testing.T) {
