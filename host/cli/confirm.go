@@ -115,15 +115,10 @@ func takeQuestion(id, amount int64, atMost bool) func(context.Context, *writer.C
 // retireQuestion says what retiring a node, or its old epochs, writes off.
 func retireQuestion(name string, oldEpochs bool) func(context.Context, *writer.Client) (string, error) {
 	return func(ctx context.Context, w *writer.Client) (string, error) {
-		nodes, err := w.Nodes(ctx)
+		n, err := findNode(ctx, w, name)
 		if err != nil {
 			return "", err
 		}
-		at := slices.IndexFunc(nodes, func(n writer.Node) bool { return n.Name == name })
-		if at < 0 {
-			return "", unknown(fmt.Errorf("there is no node %s", shown(name)))
-		}
-		n := nodes[at]
 		switch {
 		case n.Retired && !oldEpochs:
 			return "", gone{fmt.Errorf("node %s is retired already", name)}
@@ -133,6 +128,45 @@ func retireQuestion(name string, oldEpochs bool) func(context.Context, *writer.C
 		return fmt.Sprintf("Retire node %s for ever? It is %s (last seen: %s), and answers no live key afterwards. The service compensates the %s that it holds.",
 			name, nodeState(n), seen(n), count(n.Leased, "credit")), nil
 	}
+}
+
+// tokenQuestion says what another token of a node does. One that was never used is nobody's loss.
+func tokenQuestion(name string) func(context.Context, *writer.Client) (string, error) {
+	return func(ctx context.Context, w *writer.Client) (string, error) {
+		n, err := findNode(ctx, w, name)
+		if err != nil || n.Retired || n.Epoch == 0 && n.Seen.IsZero() {
+			return "", err // the writer refuses a retired one
+		}
+		return fmt.Sprintf("Replace the token of node %s? It is %s (last seen: %s). The writer refuses the old token at once: until its edge has the new one, it serves on what it was leased, and then answers no live key.",
+			name, nodeState(n), seen(n)), nil
+	}
+}
+
+// endQuestion says what ending an operators' token does.
+func endQuestion(name string) func(context.Context, *writer.Client) (string, error) {
+	return func(ctx context.Context, w *writer.Client) (string, error) {
+		tokens, err := w.Tokens(ctx)
+		if err != nil {
+			return "", err
+		}
+		at := slices.IndexFunc(tokens, func(t writer.OperatorToken) bool { return t.Name == name && !t.Ended })
+		if at < 0 {
+			return "", nil // it has ended, or the writer says that there is none
+		}
+		return fmt.Sprintf("End the token %s (%s) for ever? Who uses it gets 401 at once.", name, tokens[at].Role), nil
+	}
+}
+
+func findNode(ctx context.Context, w *writer.Client, name string) (writer.Node, error) {
+	nodes, err := w.Nodes(ctx)
+	if err != nil {
+		return writer.Node{}, err
+	}
+	at := slices.IndexFunc(nodes, func(n writer.Node) bool { return n.Name == name })
+	if at < 0 {
+		return writer.Node{}, unknown(fmt.Errorf("there is no node %s", shown(name)))
+	}
+	return nodes[at], nil
 }
 
 func named(name string) string {

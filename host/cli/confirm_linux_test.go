@@ -5,8 +5,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/writer"
 )
 
 // TestWhatTakesSomethingAwayIsAskedOnceAtATerminal types an answer to each question, and looks at the
@@ -17,6 +20,8 @@ func TestWhatTakesSomethingAwayIsAskedOnceAtATerminal(t *testing.T) {
 	keys, err := c.client.Keys(t.Context(), id)
 	require.NoError(t, err)
 	_, err = c.client.AddNode(t.Context(), "pune")
+	require.NoError(t, err)
+	_, err = c.client.AddToken(t.Context(), "ci", writer.RoleRead, time.Hour)
 	require.NoError(t, err)
 	account := strconv.FormatInt(id, 10)
 	for _, change := range []struct {
@@ -41,6 +46,11 @@ func TestWhatTakesSomethingAwayIsAskedOnceAtATerminal(t *testing.T) {
 				require.NoError(t, err)
 				return a.Balance == 6
 			}},
+		{"trust operator end", "End the token ci (read) for ever? Who uses it gets 401", []string{"trust", "operator", "end", "ci"}, func() bool {
+			tokens, err := c.client.Tokens(t.Context())
+			require.NoError(t, err)
+			return tokens[0].Ended
+		}},
 		{"node retire", "compensates the 0 credits that it holds", []string{"node", "retire", "pune"}, func() bool {
 			nodes, err := c.client.Nodes(t.Context())
 			require.NoError(t, err)

@@ -90,8 +90,9 @@ regedge key expire 1 --at 2030-12-31
 regedge key expire 1 --at 720h
 regedge key expire 1 --never`,
 	"key rotate": `
-regedge key rotate 1    # asks first; the old secret works for a day more
-regedge key rotate 1 --overlap 168h --yes`,
+regedge key rotate 1    # the old secret works for a day more
+regedge key rotate 1 --overlap 168h
+regedge key rotate 1 --overlap 0s    # ends it at once; asks first`,
 	"key allow": `
 regedge key allow 1 192.0.2.0/24 2001:db8::/32
 regedge key allow 1 --anywhere`,
@@ -136,12 +137,14 @@ regedge trust renew --trust trust`,
 regedge trust operator add prometheus --life 8760h
 regedge trust operator add olga --role accounts`,
 	"trust operator end": `
-regedge trust operator end prometheus`,
+regedge trust operator end prometheus    # asks first
+regedge trust operator end prometheus --yes`,
 	"node add": `
 regedge node add mumbai
 regedge node add frankfurt --trust trust    # and its other credentials`,
 	"node token": `
-regedge node token mumbai`,
+regedge node token mumbai    # asks first, if the old one was used
+regedge node token mumbai --yes`,
 	"node retire": `
 regedge node retire mumbai --old-epochs    # it lost its disk; asks first
 regedge node retire mumbai    # for ever; asks first`,

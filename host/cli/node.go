@@ -56,12 +56,15 @@ func (c *nodeList) Run(ctx context.Context, m *Main) error {
 }
 
 type nodeToken struct {
-	changing
+	removing
 	Name string `arg:"" help:"Name of the node."`
 }
 
-// Run makes a new token.
+// Run makes a new token. It asks first if the node has used the old one.
 func (c *nodeToken) Run(ctx context.Context, m *Main) error {
+	if err := c.confirm(ctx, m, tokenQuestion(c.Name)); err != nil {
+		return err
+	}
 	return change(ctx, m, &c.changing, "node list", func(ctx context.Context, w *writer.Client) (writer.NewNode, error) {
 		return w.NewNodeToken(ctx, c.Name)
 	}, newNodeTable)

@@ -49,12 +49,15 @@ func (c *operatorList) Run(ctx context.Context, m *Main) error {
 }
 
 type operatorEnd struct {
-	changing
+	removing
 	Name string `arg:"" help:"Name of the token."`
 }
 
 // Run ends a token.
 func (c *operatorEnd) Run(ctx context.Context, m *Main) error {
+	if err := c.confirm(ctx, m, endQuestion(c.Name)); err != nil {
+		return err
+	}
 	return change(ctx, m, &c.changing, "trust operator list", func(ctx context.Context, w *writer.Client) (writer.OperatorToken, error) {
 		return w.EndToken(ctx, c.Name)
 	}, func(table *tabwriter.Writer, t writer.OperatorToken) {

@@ -71,7 +71,9 @@ func checkPerMinute(ctx context.Context, tx *sql.Tx, plan string, perMinute int6
 	switch {
 	case err != nil:
 		return err
-	case perMinute < 0 || perMinute > p.PerMinute:
+	case perMinute < 0:
+		return fmt.Errorf("%w: a key's requests a minute are 0, for as many as its plan allows, to %d", ErrMalformed, p.PerMinute)
+	case perMinute > p.PerMinute:
 		return fmt.Errorf("%w: a key has at most the requests a minute of its plan, %d", ErrMalformed, p.PerMinute)
 	}
 	return nil
