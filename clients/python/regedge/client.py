@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import random
 import secrets
 import ssl
@@ -31,7 +32,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """Calls the API. One client may be used by many threads; each has a connection of its own.
+    """Calls the API. One client may be used by many threads and forked processes; each has a connection of its own.
 
     base_url     the address of the service, without /v1
     api_key      a live key, or SANDBOX_KEY
@@ -166,6 +167,9 @@ class Client:
         return response.status, response.headers, body
 
     def _connection(self) -> http.client.HTTPConnection:
+        if self._local.__dict__.get("process") != os.getpid():
+            # A forked process has a copy of its parent's connection, where each would read the other's answers.
+            self.close()
         connection = getattr(self._local, "connection", None)
         if connection is None:
             if self._secure:
@@ -174,7 +178,7 @@ class Client:
                 )
             else:
                 connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
-            self._local.connection, self._local.used = connection, False
+            self._local.connection, self._local.used, self._local.process = connection, False, os.getpid()
         return connection
 
 

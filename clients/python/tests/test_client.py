@@ -269,6 +269,23 @@ class ClientTest(unittest.TestCase):
                 client.find_llp("AAA-0001")
             self.assertEqual(len(service.keys), 1 + 2 + 1, "only the idle one was tried for nothing")
 
+    @unittest.skipUnless(hasattr(os, "fork"), "processes are not forked here")
+    def test_a_forked_process_shares_no_connection(self):
+        with Service(found) as service, service.client() as client:
+            client.find_llp("AAA-0001")
+            parents = service.asked.client_address
+            child = os.fork()
+            if child == 0:
+                try:
+                    client.find_llp("AAA-0001")
+                finally:
+                    os._exit(0)
+            os.waitpid(child, 0)
+            self.assertEqual(len(service.keys), 2)
+            self.assertNotEqual(service.asked.client_address, parents, "each would read the other's answers")
+            client.find_llp("AAA-0001")
+            self.assertEqual(service.asked.client_address, parents, "the connection of the first process stays")
+
     def test_an_answer_of_another_program_is_an_error_without_a_code(self):
         for body in (b"[]", b'"busy"', b"<html>", b""):
 

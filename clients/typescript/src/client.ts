@@ -11,6 +11,8 @@ export const DEFAULT_BASE_URL = "http://127.0.0.1:8080";
 /** The longest pause before the first retry in milliseconds; it doubles up to longestPause. */
 const firstPause = 250;
 const longestPause = 8_000;
+/** The longest that a timer takes; a longer one ends at once. */
+const longestTimer = 2 ** 31 - 1;
 
 export interface ClientOptions {
   /** The address of the service, without /v1. */
@@ -144,7 +146,7 @@ export class Client {
     const { baseUrl, apiKey, headers, timeout, fetch } = this.#options;
     const limit = new AbortController();
     const abort = () => limit.abort(signal?.reason);
-    const timer = setTimeout(() => limit.abort(new Error(`no answer within ${timeout} ms`)), timeout);
+    const timer = setTimeout(() => limit.abort(new Error(`no answer within ${timeout} ms`)), Math.min(timeout, longestTimer));
     signal?.addEventListener("abort", abort);
     if (signal?.aborted) abort();
     try {
@@ -185,7 +187,7 @@ function randomPause(attempts: number): number {
 
 function sleep(pause: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(done, pause);
+    const timer = setTimeout(done, Math.min(pause, longestTimer));
     signal?.addEventListener("abort", done);
     if (signal?.aborted) done();
     function done() {

@@ -126,6 +126,23 @@ test("pauses are random, from half of what doubles to the whole", async (t) => {
   assert.notDeepEqual(pauses, bounds);
 });
 
+test("no timer is longer than the longest, after which it would end at once", async (t) => {
+  const pauses = [];
+  t.mock.method(globalThis, "setTimeout", (done, pause) => {
+    pauses.push(pause);
+    queueMicrotask(done);
+  });
+  const month = 30 * 24 * 3600;
+  const fetch = async () => new Response("{}", { status: 429, headers: { "Retry-After": String(month) } });
+  await new Client({ fetch, timeout: Infinity, maxWait: Infinity, maxRetries: 1 }).company("x").catch(() => {});
+  assert.deepEqual(pauses, Array(3).fill(2 ** 31 - 1), "an attempt, a pause and an attempt");
+});
+
+test("an attempt may take any time", async (t) => {
+  const service = await serve(t, (response) => setTimeout(found, 50, response));
+  assert.equal((await service.client({ timeout: Infinity }).findLlp("AAA-0001")).attempts, 1);
+});
+
 test("a call leaves no timer and no listener", async () => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   const before = timers();
