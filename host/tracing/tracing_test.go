@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -126,6 +127,56 @@ func TestClientsGetAsManyTracesAsAreAllowed(t *testing.T) {
 	require.EqualValues(t, 194, f.value(t, refused, ""))
 }
 
+// TestAClockThatWasSetBackRefusesNobody until it is where it was.
+func TestAClockThatWasSetBackRefusesNobody(t *testing.T) {
+	now := time.Unix(10_000, 0)
+	f := newFixture(t, tracing.Config{Asked: 1, Now: func() time.Time { return now }})
+	for range 3 {
+		_, sampled := f.Sample(asked)
+		require.True(t, sampled)
+		_, sampled = f.Sample(asked)
+		require.False(t, sampled)
+		now = now.Add(-time.Hour)
+	}
+}
+
+// TestTheSecondsAreThoseOfTheClock, where the configuration has none of its own.
+func TestTheSecondsAreThoseOfTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, tracing.Config{Asked: 1})
+		for range 3 {
+			_, sampled := f.Sample(asked)
+			require.True(t, sampled)
+			_, sampled = f.Sample(asked)
+			require.False(t, sampled)
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// TestClientsThatAskAtOnceGetNoMoreTraces than are allowed.
+func TestClientsThatAskAtOnceGetNoMoreTraces(t *testing.T) {
+	const clients, seconds = 8, 2000
+	var now, traced atomic.Int64
+	f := newFixture(t, tracing.Config{Asked: 1, Now: func() time.Time { return time.Unix(now.Load(), 0) }})
+	for range seconds {
+		now.Add(1)
+		var asking sync.WaitGroup
+		begin := make(chan struct{})
+		for range clients {
+			asking.Go(func() {
+				<-begin
+				if _, sampled := f.Sample(asked); sampled {
+					traced.Add(1)
+				}
+			})
+		}
+		close(begin)
+		asking.Wait()
+	}
+	require.EqualValues(t, seconds, traced.Load())
+}
+
 func TestTraceparents(t *testing.T) {
 	f := newFixture(t, tracing.Config{Share: 1})
 	for _, c := range []struct {
@@ -199,6 +250,73 @@ func TestSpansAreSentWithoutAnEnd(t *testing.T) {
 	defer f.run(t)()
 	f.span("early")
 	require.Eventually(t, func() bool { return len(c.Named("early")) == 1 }, time.Minute, time.Millisecond)
+}
+
+// TestEachBatchSaysWhichVersionMadeIt, as that of the process and of its spans.
+func TestEachBatchSaysWhichVersionMadeIt(t *testing.T) {
+	c := collector.Start(t)
+	f := newFixture(t, tracing.Config{Endpoint: c.URL, Version: "1.2.3"})
+	stop := f.run(t)
+	f.span("one")
+	stop()
+	require.Equal(t, 2, strings.Count(c.Bytes(), "1.2.3"))
+}
+
+// TestTheHeaderOfTheConfigurationStaysAsItIs: its owner may use it for other requests.
+func TestTheHeaderOfTheConfigurationStaysAsItIs(t *testing.T) {
+	header := http.Header{"Api-Key": {"secret"}}
+	newFixture(t, tracing.Config{Header: header})
+	require.Equal(t, http.Header{"Api-Key": {"secret"}}, header)
+}
+
+// TestAConnectionToACollectorIsUsedAgain, also if its answers are long.
+func TestAConnectionToACollectorIsUsedAgain(t *testing.T) {
+	var connections atomic.Int64
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, strings.Repeat("a", 10_000))
+	}))
+	web.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	web.Start()
+	defer web.Close()
+	f := newFixture(t, tracing.Config{Endpoint: web.URL})
+	stop := f.run(t)
+	for n := range 3 {
+		f.span("lookup")
+		require.Eventually(t, func() bool { return f.value(t, sent, "") == float64(n+1) }, time.Minute, time.Millisecond)
+	}
+	stop()
+	require.EqualValues(t, 1, connections.Load())
+}
+
+// TestAnAnswerWithoutAnEndIsNotRead to its end, by which the next batch would wait.
+func TestAnAnswerWithoutAnEndIsNotRead(t *testing.T) {
+	wrote := make(chan int, 1)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		all, piece := 0, []byte(strings.Repeat("a", 8<<10))
+		for r.Context().Err() == nil {
+			n, err := w.Write(piece)
+			if all += n; err != nil {
+				break
+			}
+		}
+		wrote <- all
+	}))
+	defer web.Close()
+	f := newFixture(t, tracing.Config{Endpoint: web.URL})
+	stop := f.run(t)
+	f.span("lookup")
+	select {
+	case all := <-wrote:
+		require.Less(t, all, 64<<20, "what the connection holds")
+	case <-time.After(time.Minute):
+		t.Error("the connection stays open")
+	}
+	stop()
+	require.EqualValues(t, 1, f.value(t, sent, ""))
 }
 
 // TestACollectorThatHangsHoldsNobodyUp has a collector that takes connections and answers none.
