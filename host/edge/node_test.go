@@ -130,6 +130,9 @@ func TestARefusedTokenIsRemarked(t *testing.T) {
 	defer replica.Close()
 	n.config.Access = &replicaDatabase{replica, schema.Access, 0}
 	require.Equal(t, "access replica: the replica's endpoint refuses the token, so there is no fallback for its file", n.remark())
+	n.config.Registry = &replicaDatabase{replica, schema.Registry, 0}
+	require.Equal(t, "registry replica: the replica's endpoint refuses the token, so there is no fallback for its file; "+
+		"access replica: the replica's endpoint refuses the token, so there is no fallback for its file", n.remark())
 }
 
 // TestAnAgeThatIsNotKnownIsReportedAsSuch.
@@ -197,6 +200,7 @@ func TestWhyAnEndpointDoesNotAnswer(t *testing.T) {
 	require.NotErrorIs(t, asked(), sqlite.ErrToken)
 	status = http.StatusUnauthorized
 	require.ErrorIs(t, asked(), sqlite.ErrToken)
+	require.ErrorContains(t, asked(), says, "for the log")
 }
 
 // TestEachMetricOfTheMeterHasItsOwnNumber.
@@ -387,3 +391,70 @@ func TestANodeRunsTheEngineThatWasChosen(t *testing.T) {
 		require.NoError(t, n.closeEngine(t.Context()))
 	}
 }
+
+// TestTheEngineIsClosedAfterItsLookups, though the context of the service has ended by then.
+func TestTheEngineIsClosedAfterItsLookups(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	config := emptyNode(t).config
+	config.Engine, config.Metrics, config.Lookups = Native, prometheus.NewRegistry(), listener
+	n, err := New(t.Context(), config)
+	require.NoError(t, err)
+	failed := errors.New("it can't be closed")
+	n.closeEngine = func(ctx context.Context) error {
+		require.NoError(t, ctx.Err())
+		_, err := net.Dial("tcp", listener.Addr().String())
+		require.Error(t, err, "nothing is looked up any more")
+		return failed
+	}
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	require.ErrorIs(t, n.Services()[1].Run(ctx), failed)
+}
+
+// hangs is a database that does not answer.
+type hangs struct{ Database }
+
+func (hangs) Query(ctx context.Context, _ string, _ []handler.Value, _ *handler.Result) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestADatabaseThatHangsHoldsUpNoCheck: a load balancer and a scrape get their answer in time.
+func TestADatabaseThatHangsHoldsUpNoCheck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &Node{config: Config{Access: hangs{}, Registry: hangs{}}}
+		began := time.Now()
+		require.ErrorIs(t, n.Ready(), context.DeadlineExceeded)
+		require.Equal(t, readyTimeout, time.Since(began))
+		began = time.Now()
+		releaseMetric{n}.Collect(nil)
+		require.Equal(t, readyTimeout, time.Since(began))
+	})
+}
+
+// TestAReportThatHangsEndsWithItsNode.
+func TestAReportThatHangsEndsWithItsNode(t *testing.T) {
+	n := emptyNode(t)
+	synctest.Test(t, func(t *testing.T) {
+		silent := roundTrip(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- n.Report(Reporter{Client: writer.NewClient("http://writer.internal", "token", &http.Client{Transport: silent})}).Run(ctx)
+		}()
+		synctest.Wait()
+		began := time.Now()
+		end()
+		require.NoError(t, <-ended)
+		require.Zero(t, time.Since(began))
+	})
+}
+
+// roundTrip is a transport in this process.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -191,10 +192,16 @@ func TestAConnectionThatAnEndpointMayHaveDroppedIsNotUsed(t *testing.T) {
 		opened, err := OpenReplica(ReplicaConfig{Database: schema.Access, Endpoint: db, Now: time.Now})
 		require.NoError(t, err)
 		defer opened.Close()
-		conn, err := db.Conn(t.Context())
-		require.NoError(t, err)
-		require.NoError(t, conn.Close())
-		require.Equal(t, 1, db.Stats().Idle)
+		var conns []*sql.Conn
+		for range idleStreams {
+			conn, err := db.Conn(t.Context())
+			require.NoError(t, err)
+			conns = append(conns, conn)
+		}
+		for _, conn := range conns {
+			require.NoError(t, conn.Close())
+		}
+		require.Equal(t, idleStreams, db.Stats().Idle, "to open one costs as much as a statement")
 		time.Sleep(2 * streamIdle)
 		require.Zero(t, db.Stats().Idle)
 	})
