@@ -80,9 +80,9 @@ func TestEveryChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
 		{"credit", "take", "1", "10", "--yes"},
 		{"credit", "resolve", "01M"},
 		{"trust", "operator", "add", "ci"},
-		{"trust", "operator", "end", "ci", "--yes"},
+		{"trust", "operator", "end", "ci"},
 		{"node", "add", "one"},
-		{"node", "token", "one", "--yes"},
+		{"node", "token", "one"},
 		{"node", "retire", "one", "--yes"},
 	} {
 		command := strings.Join(args, " ")

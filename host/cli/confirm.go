@@ -18,6 +18,22 @@ type removing struct {
 	Yes bool `env:"-" help:"Do not ask. Needed where there is no terminal to ask at."`
 }
 
+// replacing are the flags of a change that is asked about at a terminal, and made where there is none: scripts made it
+// before there was a question.
+type replacing struct {
+	changing
+	Yes bool `env:"-" help:"Do not ask at a terminal."`
+}
+
+// confirm is that of removing, at a terminal.
+func (c *replacing) confirm(ctx context.Context, m *Main, question func(context.Context, *writer.Client) (string, error)) error {
+	if !m.asksAtTerminal() {
+		return nil
+	}
+	asks := removing{c.changing, c.Yes}
+	return asks.confirm(ctx, m, question)
+}
+
 // confirm asks for confirmation at a terminal. question reads from the writer what the change will do,
 // and fails if it cannot be made: the thing is unknown, or gone (errGone). A command run again under its
 // --idempotency-key goes on then: its own first run may have removed the thing, and the writer repeats

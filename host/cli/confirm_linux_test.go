@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +73,27 @@ func TestWhatTakesSomethingAwayIsAskedOnceAtATerminal(t *testing.T) {
 			require.True(t, change.done())
 		})
 	}
+}
+
+// TestATokenThatANodeUsesIsReplacedOnlyIfThatIsMeant: without a terminal scripts did so before there was a question.
+func TestATokenThatANodeUsesIsReplacedOnlyIfThatIsMeant(t *testing.T) {
+	c := startCentre(t)
+	c.edge(t, "agra")
+	args := []string{"node", "token", "agra", "--writer", c.url(), "--token", operatorToken}
+	const made = "token is shown this once"
+	code, screen := atTerminal(t, "no\n", args...)
+	require.Equal(t, exitFailure, code, screen)
+	require.Contains(t, screen, "Replace the token of node agra? It is live")
+	require.NotContains(t, screen, made)
+	for _, more := range []string{"", "--yes"} {
+		code, screen = atTerminal(t, "yes\n", strings.Fields(strings.Join(args, " ")+" "+more)...)
+		require.Equal(t, exitOK, code, screen)
+		require.Contains(t, screen, made)
+		require.Equal(t, more == "", strings.Contains(screen, "Type yes:"))
+	}
+	p := start(args...)
+	require.Equal(t, exitOK, endOf(t, p), p.stderr.String())
+	require.Contains(t, p.stdout.String(), made)
 }
 
 // TestKeysAreReplacedOnlyIfThatIsMeant: every token and certificate ends with them.

@@ -137,14 +137,12 @@ regedge trust renew --trust trust`,
 regedge trust operator add prometheus --life 8760h
 regedge trust operator add olga --role accounts`,
 	"trust operator end": `
-regedge trust operator end prometheus    # asks first
-regedge trust operator end prometheus --yes`,
+regedge trust operator end prometheus    # asks first at a terminal`,
 	"node add": `
 regedge node add mumbai
 regedge node add frankfurt --trust trust    # and its other credentials`,
 	"node token": `
-regedge node token mumbai    # asks first, if the old one was used
-regedge node token mumbai --yes`,
+regedge node token mumbai    # asks at a terminal, if the old one is used`,
 	"node retire": `
 regedge node retire mumbai --old-epochs    # it lost its disk; asks first
 regedge node retire mumbai    # for ever; asks first`,

@@ -56,11 +56,11 @@ func (c *nodeList) Run(ctx context.Context, m *Main) error {
 }
 
 type nodeToken struct {
-	removing
+	replacing
 	Name string `arg:"" help:"Name of the node."`
 }
 
-// Run makes a new token. It asks first if the node has used the old one.
+// Run makes a new token. At a terminal it asks first if the node has used the old one.
 func (c *nodeToken) Run(ctx context.Context, m *Main) error {
 	if err := c.confirm(ctx, m, tokenQuestion(c.Name)); err != nil {
 		return err

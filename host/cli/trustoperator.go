@@ -49,7 +49,7 @@ func (c *operatorList) Run(ctx context.Context, m *Main) error {
 }
 
 type operatorEnd struct {
-	removing
+	replacing
 	Name string `arg:"" help:"Name of the token."`
 }
 
