@@ -30,6 +30,8 @@ func TestClientAddress(t *testing.T) {
 		{"IPv4 as IPv6", "[::ffff:10.0.0.1]:4", "", "::ffff:1.2.3.4", "1.2.3.4"},
 		{"IPv4 as IPv6 with a port", "10.0.0.1:4", "", "[::ffff:1.2.3.4]:99", "1.2.3.4"},
 		{"a zone is dropped", "[fe80::1%eth0]:4", "", "", "fe80::1"},
+		{"a hop's zone is dropped", "10.0.0.1:4", "", "fe80::1%eth0", "fe80::1"},
+		{"a hop's zone with a port", "10.0.0.1:4", "", "[fe80::1%eth0]:99", "fe80::1"},
 		{"the standard's form", "10.0.0.1:4", `proto=https;For="[2001:db8:2::1]:4711";by=x`, "", "2001:db8:2::1"},
 		{"the standard's list", "10.0.0.1:4", "for=6.6.6.6, for=1.2.3.4", "", "1.2.3.4"},
 		{"the standard's hidden", "10.0.0.1:4", "for=_hidden", "", "10.0.0.1"},

@@ -247,3 +247,30 @@ func TestAnAnswerHasItsLength(t *testing.T) {
 		require.EqualValues(t, len(body), response.ContentLength)
 	})
 }
+
+// TestARefusalOverHTTP2HasTheMethodOfItsRequest: that of HEAD has no body, and its line names it.
+func TestARefusalOverHTTP2HasTheMethodOfItsRequest(t *testing.T) {
+	r := startSecure(t, server.Config{Answerer: echo})
+	client := r.http2(t, "127.0.0.1", 1<<20)
+	status, fields, body := client.answer(t, client.send(t, ":method: HEAD", ":scheme: https", ":authority: h", ":path: /v1/llps/a", "connection: close"))
+	require.Equal(t, "400", status)
+	require.Contains(t, fields, "content-type: application/problem+json")
+	require.Empty(t, body)
+	status, _, body = client.answer(t, client.send(t, ":method: POST", ":scheme: https", ":authority: h", ":path: /v1/llps/a", "connection: close"))
+	require.Equal(t, "400", status)
+	require.Contains(t, body, `"code":"invalid_request"`)
+	require.NoError(t, r.stop())
+	for _, method := range []string{"HEAD", "POST"} {
+		require.Contains(t, r.log.String(), `"method":"`+method+`","route":"invalid","status":400`)
+	}
+}
+
+// TestOPTIONSOfTheWholeServerIsAnsweredAsOverHTTP1: net/http has an answer of its own, without a request id.
+func TestOPTIONSOfTheWholeServerIsAnsweredAsOverHTTP1(t *testing.T) {
+	r := startSecure(t, server.Config{Answerer: fine})
+	client := r.http2(t, "127.0.0.1", 1<<20)
+	status, fields, body := client.answer(t, client.send(t, ":method: OPTIONS", ":scheme: https", ":authority: h", ":path: *"))
+	require.Equal(t, "200", status)
+	require.Contains(t, fields, "x-request-id: from-the-answerer")
+	require.Equal(t, "{}", body)
+}

@@ -191,3 +191,42 @@ func TestARefusalIsSentLongAfterTheLastAnswer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 400, refusal.StatusCode)
 }
+
+// TestShutdownCutsOffSlowRequestsOverHTTP2.
+func TestShutdownCutsOffSlowRequestsOverHTTP2(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	r := startSecure(t, server.Config{DrainTimeout: 20 * time.Millisecond, WriteTimeout: time.Hour, Answerer: answerFunc(
+		func(context.Context, *handler.Request, *handler.Response) error {
+			close(entered)
+			<-leave
+			return nil
+		})})
+	defer close(leave)
+	asked := make(chan error, 1)
+	client := r.from(t, "127.0.0.1", true)
+	go func() {
+		response, err := client.Get(r.url + "/v1/llps/a")
+		if err == nil {
+			response.Body.Close()
+		}
+		asked <- err
+	}()
+	<-entered
+	require.ErrorContains(t, r.stop(), "context deadline exceeded")
+	select {
+	case err := <-asked:
+		require.Error(t, err, "who asked is not left waiting")
+	case <-time.After(time.Minute):
+		t.Error("the client still waits")
+	}
+}
+
+// TestWhoIsTooSlowIsToldSo, if the header has begun.
+func TestWhoIsTooSlowIsToldSo(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		r := start(t, server.Config{Answerer: fine, ReadHeaderTimeout: 2 * time.Second}) // of the TLS handshake, too
+		answer := r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost:")
+		require.Contains(t, answer, "408 Request Timeout")
+		require.Contains(t, answer, `"code":"request_timeout"`)
+	})
+}

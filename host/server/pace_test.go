@@ -202,6 +202,19 @@ func TestSlowReadersAreCounted(t *testing.T) {
 	})
 }
 
+// TestASlowReaderOfASlowAnswerIsCounted, over HTTP/2: the time to send began with the request.
+func TestASlowReaderOfASlowAnswerIsCounted(t *testing.T) {
+	const limit = time.Second
+	large := constant(handler.Response{Status: 200, Body: make([]byte, handler.MaxBody)})
+	r := startSecure(t, server.Config{WriteTimeout: limit, Answerer: answerFunc(func(ctx context.Context, q *handler.Request, a *handler.Response) error {
+		time.Sleep(limit / 2)
+		return large(ctx, q, a)
+	})})
+	c := r.http2(t, "127.0.0.1", 0)
+	c.send(t, ":method: GET", ":scheme: https", ":authority: h", ":path: /v1/llps/a")
+	require.Eventually(t, func() bool { return r.counted(t, "regedge_connections_unread_total") == 1 }, time.Minute, time.Millisecond)
+}
+
 // deaf is a connection whose client sends, but reads nothing.
 type deaf struct {
 	net.Conn
