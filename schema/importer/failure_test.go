@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -198,6 +199,7 @@ func TestErrorsOfTheMachineSayWhatToDo(t *testing.T) {
 	require.ErrorContains(t, withHint(sqlite3.FULL), "make room")
 	require.ErrorContains(t, withHint(sqlite3.NOTADB), "name another file")
 	require.ErrorContains(t, withHint(sqlite3.BUSY), "wait for it")
+	require.ErrorContains(t, withHint(fmt.Errorf("write sorted records: %w", syscall.ENOSPC)), "make room")
 	require.NoError(t, withHint(nil))
 }
 
@@ -293,6 +295,27 @@ func TestADraftThatWasLeftBehindIsNotTakenIn(t *testing.T) {
 	w.text("2025-05-05", headerA+rowA)
 	require.Equal(t, "1", w.row("SELECT count(*) FROM company"))
 	require.NoFileExists(t, w.registry+load.DraftSuffix)
+}
+
+// TestALogBesideADraftIsNotTakenIn: a run that was killed at its end has left it.
+func TestALogBesideADraftIsNotTakenIn(t *testing.T) {
+	w := newFixture(t)
+	w.text("2025-05-05", manyCompanies(300))
+	db, err := schema.OpenFile(w.registry)
+	require.NoError(t, err)
+	_, err = db.Exec("UPDATE company SET phone = '000000'")
+	require.NoError(t, err)
+	for _, suffix := range []string{"", "-wal"} {
+		content, err := os.ReadFile(w.registry + suffix)
+		require.NoError(t, err)
+		require.NotEmpty(t, content)
+		require.NoError(t, os.WriteFile(w.registry+load.DraftSuffix+suffix, content, 0o600))
+	}
+	require.NoError(t, db.Close())
+	require.NoError(t, os.Remove(w.registry))
+	w.text("2025-05-05", headerA+rowA)
+	require.Equal(t, []string{w.registry}, w.registryFiles())
+	require.Equal(t, "1", w.row("SELECT count(*) FROM company"))
 }
 
 // TestALogThatWasLeftBehindIsNotTakenIn imports to the place of a registry that was removed without its

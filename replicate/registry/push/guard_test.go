@@ -100,7 +100,8 @@ func TestAnOlderPushAndAStrangersAreConfirmed(t *testing.T) {
 	require.Nil(t, f.asked(f.snapshot(), false), "a release may be left out")
 	doubts := f.asked(older, false)
 	require.Len(t, doubts, 2)
-	require.Contains(t, doubts[0], "before release edit-2, which is current, on 20")
+	made := f.list("SELECT strftime('%Y-%m-%dT%H:%M:%SZ', released_at, 'unixepoch') FROM release WHERE id IN ('edit-1', 'edit-2') ORDER BY id")
+	require.Equal(t, fmt.Sprintf("it was made on %s, before release edit-2, which is current, on %s", made[0], made[1]), doubts[0])
 	require.Equal(t, "its file does not continue release edit-2, which is current", doubts[1])
 	require.Nil(t, f.asked(older, true), "a rollback")
 
