@@ -247,3 +247,118 @@ func TestGuidesNeedNoScripts(t *testing.T) {
 		require.Contains(t, body, sign)
 	}
 }
+
+// TestTheStartPageSaysWhatWentWrong: of a service that can't be reached and of a refusal, and takes back what the call
+// before had shown.
+func TestTheStartPageSaysWhatWentWrong(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.openRecord(base)
+	const shown = `[document.querySelector("#record"), document.querySelector("#matches")].map((e) => e.hidden ? "hidden" : "shown").join()`
+	said := `document.querySelector("#said").textContent`
+	p.Eval(`asked = fetch; fetch = async () => { throw new TypeError("gone") }, ""`)
+	p.Eval(`location.hash = "#llp/ZZZ-0001", ""`)
+	p.WaitFor(said + ` === "The service cannot be reached. Try again in a moment."`)
+	require.Equal(t, "hidden,shown", p.Eval(shown), "the record is no answer")
+
+	p.Eval(`fetch = async () => Response.json({ title: "Rate limit exceeded", detail: "Wait <b>9</b> s." },
+		{ status: 429, statusText: "Too Many Requests", headers: { "RateLimit-Limit": "30", "RateLimit-Remaining": "0" } }), ""`)
+	p.Type("#name", "x\r")
+	p.WaitFor(said + ` === "Rate limit exceeded. Wait <b>9</b> s."`)
+	require.Equal(t, "hidden,hidden", p.Eval(shown))
+	require.Equal(t, "429 Too Many Requests", p.Eval(`document.querySelector("#outcome .bad").textContent`))
+	require.Contains(t, p.Eval(`document.querySelector("#outcome").textContent`), "0 of 30 calls left this minute")
+	require.Contains(t, p.Eval(`document.querySelector("#answer").textContent`), `"detail": "Wait <b>9</b> s."`)
+
+	p.Eval(`fetch = asked, ""`)
+	p.Click(".chip")
+	p.WaitFor(`!document.querySelector("#matches").hidden && !document.querySelector("#outcome .bad")`)
+	require.Equal(t, p.Eval(`document.querySelector(".chip").textContent`), p.Eval(`document.querySelector("#name").value`))
+	p.RequireClean(base)
+}
+
+// TestAMatchIsOpenedAgain after another search, though the address of the page is its own already.
+func TestAMatchIsOpenedAgain(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.openRecord(base)
+	p.Type("#name", " \r")
+	p.WaitFor(`document.querySelector("#record").hidden && document.querySelector("#said").textContent.startsWith("2 matches")`)
+	p.Click(`#matches a[href^="#company/"]`)
+	p.WaitFor(`!document.querySelector("#record").hidden`)
+	p.Eval(`location.hash = "", ""`)
+	p.WaitFor(`document.querySelector("#record").hidden`)
+	p.RequireClean(base)
+}
+
+// TestARecordTellsNothingFromNoAndNone: a value that is not known is neither no nor 0.
+func TestARecordTellsNothingFromNoAndNone(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/")
+	p.Eval(`company = { cin: "U1", company_name: "A & B <i>LTD</i>", status: "STRUCK_OFF", contact: { address: null, email: null, phone: null, website: null },
+		incorporation_date: "2015-01-02", registration_no: "1", class: null, category: null, sub_category: null, listed: false, roc: null,
+		authorized_capital: 12345678, paid_up_capital: 0, activity: null, district: null, state: null, pincode: null, last_updated: null, directors: [] }, ""`)
+	p.Eval(`fetch = async () => Response.json({ data: company, meta: {} }), ""`)
+	value := func(term string) string {
+		return p.Eval(fmt.Sprintf(`[...document.querySelectorAll("#record dt")].find((dt) => dt.textContent === %q).nextElementSibling.textContent`, term))
+	}
+	p.Eval(`location.hash = "#company/U1", ""`)
+	p.WaitFor(`document.querySelector("#record-title")?.textContent === "A & B <i>LTD</i>"`)
+	for term, want := range map[string]string{"Listed": "no", "Paid-up capital": "₹ 0", "Authorised capital": "₹ 1,23,45,678", "Registrar": "–", "E-mail": "–", "Incorporated": "2015-01-02"} {
+		require.Equal(t, want, value(term), term)
+	}
+	require.Equal(t, "STRUCK OFF", p.Eval(`document.querySelector("#record .badge.warn").textContent`))
+	require.Contains(t, p.Eval(`document.querySelector("#record").textContent`), "Directors: none on record.")
+	p.Eval(`company.listed = null, company.paid_up_capital = null, company.status = null, location.hash = "#company/U2", ""`)
+	p.WaitFor(`!document.querySelector("#record .badge")`)
+	require.Equal(t, []string{"–", "–"}, []string{value("Listed"), value("Paid-up capital")})
+	p.RequireClean(base)
+}
+
+// TestTriesShowAnyAnswer, also none, and one that is no JSON; what is sent is what the form says.
+func TestTriesShowAnyAnswer(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/reference#searchCompanies")
+	const form = "#searchCompanies .try"
+	outcome := `document.querySelector("#searchCompanies .outcome").textContent`
+	ready := `!document.querySelector("` + form + ` button").disabled`
+	p.Eval(`fetch = async () => { throw new TypeError("gone") }, ""`)
+	p.Click(form + " button")
+	p.WaitFor(outcome + ` === "No answer: gone" && ` + ready)
+
+	p.Eval(`fetch = async (path, how) => { sent = [path, how.headers.Authorization]; return new Response("<b>busy</b>", { status: 502 }) }, ""`)
+	p.Eval(`document.querySelector("` + form + ` .key").value = " reg_live_pasted\n", document.getElementById("searchCompanies.name-try").value = "a & b",
+		document.getElementById("searchCompanies.limit-try").value = "", ""`)
+	p.Click(form + " button")
+	p.WaitFor(outcome + `.includes("<b>busy</b>") && ` + ready)
+	require.Equal(t, "/v1/search/companies?name=a+%26+b Bearer reg_live_pasted", p.Eval(`sent.join(" ")`))
+	require.Equal(t, "502", p.Eval(`document.querySelector("#searchCompanies .outcome .http.bad").textContent`))
+	p.Eval(`document.getElementById("getCompany.cin-try").value = "A/B?c", ""`)
+	p.Click("#getCompany .try button")
+	p.WaitFor(`sent[0] === "/v1/companies/A%2FB%3Fc"`)
+	p.RequireClean(base)
+}
+
+// TestSamplesNeedNoMemory: where storage and the clipboard are forbidden, and where another page had a language that this
+// one has not.
+func TestSamplesNeedNoMemory(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/guides/first-call")
+	shown := `[...document.querySelectorAll(".sample:not([hidden])")].map((e) => e.dataset.language).join()`
+	p.Eval(`localStorage.setItem("language", "cobol"), ""`)
+	p.open(base + "/guides/sandbox")
+	p.WaitFor(shown + ` === "curl"`)
+	p.Eval(`navigator.clipboard.writeText = async () => { throw new Error("forbidden") }, ""`)
+	p.Click(".copy")
+	p.WaitFor(`document.querySelector(".copy").textContent === "Selected"`)
+	require.Equal(t, p.Eval(`document.querySelector(".sample:not([hidden]) code").innerText.trim()`), p.Eval(`getSelection().toString()`))
+	p.Eval(`Storage.prototype.setItem = () => { throw new Error("forbidden") }, ""`)
+	p.Click(`[role=tab][data-language=python]`)
+	require.Equal(t, "python", p.Eval(shown))
+	require.Equal(t, "python", p.Eval(`[...document.querySelectorAll("[role=tab][aria-selected=true]")].map((tab) => tab.dataset.language).join()`))
+	require.Equal(t, "0", p.Eval(`String([...document.querySelectorAll("[role=tab]")].filter((tab) => (tab.tabIndex === 0) !== (tab.ariaSelected === "true")).length)`))
+	p.RequireClean(base)
+}

@@ -61,6 +61,7 @@ async function search(name) {
   matches.replaceChildren(...found.map((match) => {
     const link = element("a", { href: `#${match.type}/${encodeURIComponent(match.value)}` },
       element("span", {}, match.label), element("code", {}, match.value));
+    link.addEventListener("click", () => { if (link.hash === location.hash) follow(); }); // no other event tells of it then
     return element("li", {}, link);
   }));
   matches.hidden = found.length === 0;
