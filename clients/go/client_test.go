@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -418,5 +419,110 @@ func TestEachRateLimitIsReadFromItsHeader(t *testing.T) {
 	}
 	if got := rateLimit(http.Header{"Ratelimit-Limit": {"60"}}); *got.Limit != 60 || got.Remaining != nil || got.Reset != nil {
 		t.Errorf("of the limit alone: got %+v, want nothing else", got)
+	}
+}
+
+// transport sends requests, and lets a test look at them and at their answers.
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+// body notes that it was closed.
+type body struct {
+	io.ReadCloser
+	closed *int
+}
+
+func (b body) Close() error {
+	*b.closed++
+	return b.ReadCloser.Close()
+}
+
+// TestAnAttemptEndsAfterTenSeconds by default, and leaves nothing open, whatever its answer.
+func TestAnAttemptEndsAfterTenSeconds(t *testing.T) {
+	s := serve(t, problem(503, Overloaded), problem(404, CompanyNotFound))
+	closed := 0
+	var attempts []context.Context
+	c, _ := s.client(t, Config{HTTPClient: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+		deadline, limited := r.Context().Deadline()
+		if left := time.Until(deadline); !limited || left > 10*time.Second || left < 5*time.Second {
+			t.Errorf("got %s for an attempt, want 10s", left)
+		}
+		attempts = append(attempts, r.Context())
+		response, err := http.DefaultTransport.RoundTrip(r)
+		if err == nil {
+			response.Body = body{response.Body, &closed}
+		}
+		return response, err
+	})}})
+	if _, err := c.Company(context.Background(), "x"); !errors.Is(err, CompanyNotFound) {
+		t.Fatal(err)
+	}
+	if len(attempts) != 2 || closed < 2 {
+		t.Errorf("%d attempts, %d answers were closed, want 2 of each", len(attempts), closed)
+	}
+	for _, attempt := range attempts {
+		if attempt.Err() == nil {
+			t.Error("the timer of an attempt goes on after it")
+		}
+	}
+}
+
+// TestConnectionsAreKept for the next calls, also of many goroutines.
+func TestConnectionsAreKept(t *testing.T) {
+	const many = 16
+	var opened atomic.Int32
+	arrived, all := make(chan struct{}), make(chan struct{})
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-all
+		found(w)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	c, err := New(Config{BaseURL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		failed := make(chan error)
+		for range many {
+			go func() {
+				_, err := c.Company(context.Background(), "x")
+				failed <- err
+			}()
+		}
+		for range many {
+			<-arrived
+		}
+		for range many {
+			all <- struct{}{}
+		}
+		for range many {
+			if err := <-failed; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if opened.Load() > many+many/2 {
+		t.Errorf("%d connections for twice %d calls at a time, want them to be used again", opened.Load(), many)
+	}
+}
+
+func TestAnErrorHasItsCodeAndWhatTheServiceSaidBesideIt(t *testing.T) {
+	s := serve(t, problem(403, AccountSuspended, "RateLimit-Limit", "60"))
+	c, _ := s.client(t, Config{})
+	_, err := c.Company(context.Background(), "x")
+	var answered *Error
+	if !errors.As(err, &answered) || answered.RateLimit.Limit == nil || *answered.RateLimit.Limit != 60 || answered.Type != "https://docs/problems/account_suspended" {
+		t.Errorf("got %+v", answered)
+	}
+	if want := "403 account_suspended: D (request 01ID)"; err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
 	}
 }

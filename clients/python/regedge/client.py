@@ -208,7 +208,7 @@ def _result(headers: http.client.HTTPMessage, body: bytes, parse: Callable[[Any]
             rate_limit=read.rate_limit(headers),
             release=headers.get("X-Registry-Release", ""),
             replayed=headers.get("Idempotent-Replayed") == "true",
-            suggestions=read.suggestions(headers.get("Search-Suggestion")),
+            suggestions=read.suggestions(", ".join(headers.get_all("Search-Suggestion", []))),
             attempts=attempts,
         )
     except (ValueError, KeyError, TypeError) as error:

@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from regedge import ApiError, Client, RegedgeError, UnansweredError, headers
@@ -107,6 +108,12 @@ class ClientTest(unittest.TestCase):
             (404, "llp_not_found", None),
             (402, "insufficient_credits", None),
             (422, "idempotency_key_reused", None),
+            (400, "invalid_cin", None),
+            (401, "invalid_api_key", None),
+            (403, "account_suspended", None),
+            (405, "method_not_allowed", None),
+            (409, "x", None),
+            (431, "header_too_large", None),
             (429, "monthly_volume_exceeded", 86400),
             (429, "rate_limit_exceeded", 31),  # longer than max_wait by default
         ):
@@ -115,6 +122,7 @@ class ClientTest(unittest.TestCase):
                     client.llp("AAA-0001")
                 self.assertEqual((raised.exception.code, len(service.keys)), (code, 1))
                 self.assertEqual(raised.exception.request_id, "01ID")
+                self.assertEqual(str(raised.exception), "%d %s: D (request 01ID)" % (status, code))
                 self.assertEqual(raised.exception.not_found, status == 404)
         self.assertFalse(ApiError(404, "route_not_found").not_found)
 
@@ -354,6 +362,43 @@ class ClientTest(unittest.TestCase):
         ):
             with self.subTest(value):
                 self.assertEqual(headers.suggestions(value), want)
+
+    def test_what_the_service_says_beside_a_result(self):
+        names = [("Search-Suggestion", '"TATA MOTORS"'), ("Search-Suggestion", '"TATA STEEL", "TATA POWER"')]
+        said = [("Idempotent-Replayed", "false"), ("X-Registry-Release", "r1"), ("RateLimit-Reset", "30")]
+        with Service(lambda handler: found(handler, names + said)) as service, service.client() as client:
+            result = client.find_llp("AAA-0001")
+        # A proxy may divide a list (RFC 9110, section 5.3).
+        self.assertEqual(result.suggestions, ["TATA MOTORS", "TATA STEEL", "TATA POWER"])
+        self.assertEqual((result.replayed, result.release, result.rate_limit.reset), (False, "r1", 30))
+
+    def test_an_error_has_what_the_service_says_beside_it(self):
+        def limited(handler):
+            handler.send_response(403)
+            handler.send_header("RateLimit-Limit", "60")
+            handler.send_header("Content-Length", "0")
+            handler.end_headers()
+
+        with Service(limited) as service, service.client() as client, self.assertRaises(ApiError) as raised:
+            client.company("x")
+        self.assertEqual(raised.exception.rate_limit.limit, 60)
+
+    def test_connecting_and_each_wait_take_ten_seconds_by_default(self):
+        with unittest.mock.patch("socket.create_connection", side_effect=ConnectionRefusedError) as connect:
+            for address in ("http://127.0.0.1:1", "https://127.0.0.1:1"):
+                with self.assertRaises(UnansweredError):
+                    Client(address, max_retries=0).company("x")
+                self.assertEqual(connect.call_args.args[1], 10, address)
+
+    def test_a_client_that_is_left_closes_its_connection(self):
+        ended = threading.Event()
+        with Service(found) as service:
+            finish = service.server.RequestHandlerClass.finish
+            service.server.RequestHandlerClass.finish = lambda handler: (finish(handler), ended.set())
+            with service.client() as client:
+                client.find_llp("AAA-0001")
+                self.assertFalse(ended.is_set(), "it is kept for the next call")
+            self.assertTrue(ended.wait(10))
 
     def test_each_rate_limit_is_read_from_its_header(self):
         limit = headers.rate_limit({"RateLimit-Limit": "60", "RateLimit-Remaining": "59", "RateLimit-Reset": "7"})

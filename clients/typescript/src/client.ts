@@ -14,6 +14,9 @@ const longestPause = 8_000;
 /** The longest that a timer takes; a longer one ends at once. */
 const longestTimer = 2 ** 31 - 1;
 
+/** Bytes; four times the longest answer of the service. */
+const maxBody = 1 << 20;
+
 export interface ClientOptions {
   /** The address of the service, without /v1. */
   baseUrl?: string;
@@ -155,7 +158,7 @@ export class Client {
         redirect: "manual", // the API has none, and a key must not go elsewhere
         signal: limit.signal,
       });
-      return { status: response.status, headers: response.headers, body: await response.text() };
+      return { status: response.status, headers: response.headers, body: await textOf(response) };
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
@@ -168,6 +171,24 @@ interface Answer {
   status: number;
   headers: Headers;
   body: string;
+}
+
+/** Reads a body, and throws when it has no end. */
+async function textOf(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (let size = 0; reader; ) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.length;
+    if (size > maxBody) {
+      await reader.cancel().catch(() => {});
+      throw new Error(`the answer is longer than ${maxBody} bytes`);
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 function retryable(status: number): boolean {

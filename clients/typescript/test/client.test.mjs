@@ -278,3 +278,67 @@ test("a call is made four times by default, under a key of 32 digits", async (t)
   await assert.rejects(new Client({ fetch, maxWait: 1 }).company("x"), { attempts: 4 });
   assert.deepEqual(keys, Array(4).fill("07".repeat(16)));
 });
+
+test("an answer that is too long is none", async (t) => {
+  const padded = (size) => (response) => response.end(match + " ".repeat(size - match.length));
+  const longest = await serve(t, padded(1 << 20));
+  assert.equal((await longest.client({ maxRetries: 0 }).findLlp("x")).attempts, 1);
+  const longer = await serve(t, padded((1 << 20) + 1));
+  await assert.rejects(longer.client({ maxRetries: 0 }).findLlp("x"), UnansweredError);
+  let sent = 0;
+  const endless = (response) => {
+    const write = () => {
+      while (!response.destroyed && (sent += 1 << 16) < 1 << 26 && response.write(" ".repeat(1 << 16)));
+      if (!response.destroyed && sent < 1 << 26) response.once("drain", write);
+    };
+    write();
+  };
+  const service = await serve(t, endless);
+  await assert.rejects(service.client({ maxRetries: 0 }).findLlp("x"), /longer than 1048576 bytes/);
+  assert.ok(sent < 1 << 25, `${sent} bytes were sent`);
+});
+
+test("an answer is text, however it is divided", async () => {
+  const bytes = new TextEncoder().encode(match.replace('"A"', '"आ"'));
+  const body = new ReadableStream({
+    start(stream) {
+      for (const byte of bytes) stream.enqueue(new Uint8Array([byte]));
+      stream.close();
+    },
+  });
+  assert.equal((await new Client({ fetch: async () => new Response(body) }).findLlp("x")).data[0].label, "आ");
+});
+
+for (const status of [400, 401, 403, 405, 409, 431]) {
+  test(`${status} is thrown at once`, async (t) => {
+    const service = await serve(t, problem(status, "x"), found);
+    await assert.rejects(service.client().company("x"), { status, attempts: 1 });
+  });
+}
+
+test("a result and an error have what the service says beside them", async (t) => {
+  const beside = { "Idempotent-Replayed": "false", "X-Registry-Release": "r1", "RateLimit-Limit": "60", "Search-Suggestion": '"TATA"' };
+  const service = await serve(t, (response) => response.writeHead(200, beside).end(match), (response) =>
+    response.writeHead(403, beside).end(JSON.stringify({ type: "t", title: "T" })));
+  const result = await service.client().findLlp("x");
+  assert.deepEqual([result.replayed, result.release, result.rateLimit.limit, result.suggestions], [false, "r1", 60, ["TATA"]]);
+  const error = await service.client().findLlp("x").catch((error) => error);
+  assert.deepEqual([error.rateLimit.limit, error.type, error.title], [60, "t", "T"]);
+});
+
+test("a pause of maxWait is waited for", async (t) => {
+  t.mock.method(globalThis, "setTimeout", (done, pause) => pause !== 10_000 && queueMicrotask(done));
+  for (const [asked, attempts] of [["30", 2], ["31", 1]]) {
+    const answers = [new Response("{}", { status: 429, headers: { "Retry-After": asked } }), new Response(match)];
+    const made = await new Client({ fetch: async () => answers.shift() }).findLlp("x").catch((error) => error);
+    assert.equal(made.attempts, attempts, asked);
+  }
+});
+
+test("a signal that has ended sends nothing", async () => {
+  let sent = 0;
+  const fetch = async (_, { signal }) => (signal.throwIfAborted(), sent++, new Response(match));
+  const reason = new Error("mine");
+  await assert.rejects(new Client({ fetch }).findLlp("x", { signal: AbortSignal.abort(reason) }), reason);
+  assert.equal(sent, 0);
+});
