@@ -106,3 +106,17 @@ func TestDirectorsListsOfAnInterruptedImportFollow(t *testing.T) {
 	w.run("2025-02-01", config.Files...)
 	require.Contains(t, w.lists()[1], "MADE-UP RAVI K\t")
 }
+
+// TestWhatStandsForNoValueEndsNothing: an appointment, or a partner's time, goes on.
+func TestWhatStandsForNoValueEndsNothing(t *testing.T) {
+	for _, none := range []string{"", "NULL", "nan", "None", `\N`, "-"} {
+		for _, date := range []string{"", "NULL", "1900-01-01", "1/1/1970", "0000-00-00", "1969-12-31T18:30:00Z"} {
+			w := newFixture(t)
+			w.text("2025-05-05", "cin,din,designation,appointment_date,cessation_date,cessation_reason\n"+
+				"U55101GA2006PTC900001,12,Director,2020-01-01,"+date+","+none+"\n")
+			require.Equal(t, "2020-01-01|-|-", w.row("SELECT appointment_date, cessation_date, cessation FROM appointment"), "%q %q", date, none)
+			w.text("2025-05-05", "llpin,din,name,status,joined_on,left_on\nABD-0345,12,A ONE,"+none+","+date+","+date+"\n")
+			require.Equal(t, "-|-|-", w.row("SELECT status, joined_on, left_on FROM partner"), "%q %q", date, none)
+		}
+	}
+}

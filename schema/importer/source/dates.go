@@ -119,11 +119,20 @@ func (c *orderCount) isSwapped() bool { return c.swapped > c.asRead && c.either 
 // the two digits. Otherwise it is the latest year for which the date is not after the file's
 // as-of date.
 func (d dateReader) parse(s string, year int) (record.Value, error) {
+	v, err := d.read(s, year)
+	if err == nil && emptyDates[v.Text] && v.Text[:4] != strconv.Itoa(year) {
+		return record.Value{}, nil
+	}
+	return v, err
+}
+
+// read is parse, also of emptyDates.
+func (d dateReader) read(s string, year int) (record.Value, error) {
 	s = strings.TrimSpace(s)
 	if isNone(s) {
 		return record.Value{}, nil
 	}
-	if at := strings.IndexAny(s, " T"); at > 0 && isTime(s[at+1:]) {
+	if at := timeAfter(s); at > 0 {
 		if isMidnightOfIndia(s[at+1:]) {
 			return d.dayAfter(s[:at], year)
 		}
@@ -147,11 +156,7 @@ func (d dateReader) parse(s string, year int) (record.Value, error) {
 		d.note(s, sign, yearText, month, day)
 	}
 	d.noteYear(s, first, third, year)
-	v, err := d.join(yearText, month, day, year)
-	if err == nil && year != 0 && emptyDates[v.Text] && v.Text[:4] != strconv.Itoa(year) {
-		return record.Value{}, nil
-	}
-	return v, err
+	return d.join(yearText, month, day, year)
 }
 
 // parseWords reads a date whose month is a word, between blanks: "24 September 2019", "24th Sep.
@@ -180,6 +185,17 @@ func (d dateReader) parseWords(s string, year int) (record.Value, error) {
 // emptyDates are dates that programs write for none, such as the first days of spreadsheets and of clocks.
 var emptyDates = map[string]bool{"1899-12-30": true, "1899-12-31": true, "1900-01-01": true, "1970-01-01": true}
 
+// timeAfter returns where the time of day after a date begins, with its sign, a blank or T; 0 for none. It comes after a digit:
+// the T of OCT is none.
+func timeAfter(s string) int {
+	for i := 1; i < len(s); i++ {
+		if (s[i] == ' ' || s[i] == 'T') && isDigits(s[i-1:i]) && isTime(s[i+1:]) {
+			return i
+		}
+	}
+	return 0
+}
+
 // isTime reports whether s is a time of day, such as 00:00, 12:00:00 AM, 00:00:00+05:30 or 00:00:00 IST.
 func isTime(s string) bool {
 	for _, zone := range []string{"IST", "UTC", "GMT"} {
@@ -189,15 +205,21 @@ func isTime(s string) bool {
 }
 
 // isMidnightOfIndia reports whether s is the time of UTC at which a day begins in India: programs write a date
-// without a time of day so, as 2006-02-22T18:30:00.000Z for 23 February.
+// without a time of day so, as 2006-02-22T18:30:00.000Z, or +00:00 for the zone, for 23 February.
 func isMidnightOfIndia(s string) bool {
-	time, ok := strings.CutSuffix(s, "Z")
-	return ok && strings.TrimSuffix(time, ".000") == "18:30:00"
+	s = strings.ToUpper(s)
+	for _, zone := range []string{"Z", "UTC", "GMT", "+00:00", "+0000"} {
+		if time, ok := strings.CutSuffix(s, zone); ok {
+			time, fraction, _ := strings.Cut(strings.TrimRight(time, " "), ".")
+			return time == "18:30:00" && strings.Trim(fraction, "0") == ""
+		}
+	}
+	return false
 }
 
-// dayAfter parses a date and returns the next one.
+// dayAfter reads a date and returns the next one.
 func (d dateReader) dayAfter(s string, year int) (record.Value, error) {
-	v, err := d.parse(s, 0)
+	v, err := d.read(s, 0)
 	if err != nil || v.Kind == record.Null {
 		return v, err
 	}
@@ -205,7 +227,7 @@ func (d dateReader) dayAfter(s string, year int) (record.Value, error) {
 	if err != nil {
 		return record.Value{}, errDate
 	}
-	return d.parse(day.AddDate(0, 0, 1).Format(time.DateOnly), year)
+	return d.read(day.AddDate(0, 0, 1).Format(time.DateOnly), year)
 }
 
 // orderParts returns the parts of a date by their order.

@@ -74,9 +74,11 @@ func llpStatus(s string) (string, error) {
 
 // partnerStatus maps a source's status of a partner. No value is NULL.
 func partnerStatus(s string) (record.Value, error) {
-	switch squash(s) {
-	case "", "na":
+	key := squash(s)
+	if isNone(s) && key != "unclassified" {
 		return record.Value{}, nil
+	}
+	switch key {
 	case "active":
 		return record.TextOf(active), nil
 	case "inactive":
@@ -90,11 +92,10 @@ func partnerStatus(s string) (record.Value, error) {
 // cessation maps a source's reason for the end of an appointment. A cessation date without a
 // reason is an end, too.
 func cessation(reason string, date record.Value) record.Value {
+	if isNone(reason) && date.Kind == record.Null {
+		return record.Value{}
+	}
 	switch squash(reason) {
-	case "", "na":
-		if date.Kind == record.Null {
-			return record.Value{}
-		}
 	case "resigned", "resignation":
 		return record.TextOf("RESIGNED")
 	case "removed", "removal":

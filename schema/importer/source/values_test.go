@@ -127,7 +127,15 @@ func TestEmptyDatesOfPrograms(t *testing.T) {
 		require.NoError(t, err, in)
 		require.Equal(t, record.Value{}, got, in)
 	}
-	got, err := d.parse("1970-01-01", 1970)
+	for _, in := range []string{"1970-01-01", "1 January 1970"} {
+		got, err := d.parse(in, 0)
+		require.NoError(t, err)
+		require.Equal(t, record.Value{}, got, "no identifier has that year")
+	}
+	got, err := d.parse("1900-01-01T18:30:00Z", 1900)
+	require.NoError(t, err)
+	require.Equal(t, "1900-01-02", got.Text)
+	got, err = d.parse("1970-01-01", 1970)
 	require.NoError(t, err)
 	require.Equal(t, "1970-01-01", got.Text, "the identifier has that year")
 }
@@ -136,7 +144,7 @@ func TestATimeAfterADateIsDropped(t *testing.T) {
 	d := dateReader{asOf: "2025-01-01"}
 	for in, want := range map[string]string{
 		"24-09-2019 00:00": "2019-09-24", "9/24/2019 12:00:00 AM": "2019-09-24", "24-Sep-2019 00:00:00.000": "2019-09-24",
-		"24-OCT-2019": "2019-10-24",
+		"24-OCT-2019": "2019-10-24", "24-OCT-2019 00:00:00": "2019-10-24", "24-OCT-19 12:00:00 AM": "2019-10-24",
 	} {
 		got, err := d.parse(in, 0)
 		require.NoError(t, err, in)
