@@ -431,6 +431,22 @@ func TestAClockThatWasWrongPutsNothingOff(t *testing.T) {
 	require.Zero(t, o.Send(notice.Webhook))
 }
 
+// TestWhatWasSentByAClockThatWasAheadIsOfNoDay: it would use up a person's messages for as long as the clock was ahead.
+func TestWhatWasSentByAClockThatWasAheadIsOfNoDay(t *testing.T) {
+	const perDay = 3
+	o := noticetest.New(t, notice.Way{Channel: notice.Mail, Carrier: &taker{}, PerDay: perDay})
+	o.SetMail(1, 0)
+	right := o.Now
+	o.Now = right.AddDate(1, 0, 0)
+	for range perDay {
+		require.NoError(t, o.Test(o.Mail(1)))
+		require.Equal(t, 1, o.Send(notice.Mail))
+	}
+	o.Now = right
+	require.NoError(t, o.Test(o.Mail(1)))
+	require.Equal(t, 1, o.Send(notice.Mail))
+}
+
 // TestWhatIsFoundIsToldToNobodyElse: the webhook is removed between a look and what came of it, and the next
 // one that is made has its number.
 func TestWhatIsFoundIsToldToNobodyElse(t *testing.T) {

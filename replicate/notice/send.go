@@ -313,11 +313,11 @@ func (s *Sender) within(ctx context.Context, w Way, due []Notice) (now []Notice,
 	later := map[string]int64{} // by notice: when it may go
 	for _, n := range due {
 		const query = `SELECT count(*), coalesce(min(delivered_at), 0) FROM
-			(SELECT delivered_at FROM notice WHERE target = ?1 AND delivered_at > ?2 ORDER BY delivered_at DESC LIMIT ?3)`
+			(SELECT delivered_at FROM notice WHERE target = ?1 AND delivered_at > ?2 AND delivered_at <= ?4 ORDER BY delivered_at DESC LIMIT ?3)`
 		var count int
 		var oldest int64
-		since := s.config.Now().Add(-day).UnixMilli()
-		if err := s.config.Ledger.QueryRowContext(ctx, query, n.target, since, w.PerDay).Scan(&count, &oldest); err != nil {
+		at := s.config.Now()
+		if err := s.config.Ledger.QueryRowContext(ctx, query, n.target, at.Add(-day).UnixMilli(), w.PerDay, at.UnixMilli()).Scan(&count, &oldest); err != nil {
 			return nil, err
 		}
 		if count < w.PerDay {
