@@ -11,6 +11,7 @@ import (
 
 	"regedge/handler/charge"
 	"regedge/handler/ident"
+	"regedge/handler/names"
 	"regedge/schema"
 )
 
@@ -205,4 +206,24 @@ func TestASearchOfTheSandboxFindsAMadeUpNumber(t *testing.T) {
 		require.Contains(t, string(r.Body), `"`+m.value+`"`)
 	}
 	require.Contains(t, string(search("tea&limit=11").Body), `"detail":"The parameter limit is an integer from 1 to 10, given at most once."`)
+}
+
+// TestAPlusIsASpaceInAQueryAlone: a number with one in the path is none.
+func TestAPlusIsASpaceInAQueryAlone(t *testing.T) {
+	b := newBench()
+	require.Equal(t, CompanyNotFound, problemOf(t, b.get("/v1/companies/%20U72900KA2015PTC082345%20")))
+	require.Equal(t, InvalidCIN, problemOf(t, b.get("/v1/companies/+U72900KA2015PTC082345")))
+	require.Equal(t, InvalidDIN, problemOf(t, b.get("/v1/directors/12+")))
+	require.Equal(t, 200, b.get("/v1/search/llps?llpin=+AAA-1234+").Status)
+}
+
+// TestANameIsSuggestedOnce, though the query is both like it and its acronym.
+func TestANameIsSuggestedOnce(t *testing.T) {
+	acronym, ok := names.AcronymOf("gips")
+	require.True(t, ok)
+	const label = "GUJARAT INDUSTRIAL PAPER SUPPLY LIMITED"
+	const lines = "gujarat industrial paper supply limited\x1e" + label
+	require.Equal(t, []string{label}, spelledOut(acronym, lines, nil))
+	require.Equal(t, []string{label, "GIPS LIMITED"}, spelledOut(acronym, lines, []string{label, "GIPS LIMITED"}))
+	require.Equal(t, []string{"GIPS LIMITED", label}, spelledOut(acronym, lines, []string{"GIPS LIMITED"}))
 }

@@ -126,7 +126,8 @@ func TestRecordsAreReadAsTheContractSays(t *testing.T) {
 				('U72900ZZ2015PTC000002', '00000003', 'd1', NULL, '2021-01-01', 'REMOVED', ''),
 				('U72900ZZ2015PTC000003', '00000003', 'd1', NULL, '2020-01-01', 'RESIGNED', '');
 		INSERT INTO llp (llpin, llp_name, status, main_division, business_activity, contribution, pincode, address_line, city, as_of, last_updated)
-			VALUES ('AAA-0001', 'L', 'ACTIVE', 'division', 'activity', 5, '110001', '1 Road', 'Delhi', '', 0);
+			VALUES ('AAA-0001', 'L', 'ACTIVE', 'division', 'activity', 5, '110001', '1 Road', 'Delhi', '', 0),
+				('AAA-0002', 'M', 'ACTIVE', NULL, 'activity', NULL, '999999', NULL, 'Delhi', '', 0), ('AAA-0003', 'N', 'ACTIVE', NULL, NULL, NULL, NULL, '1 Road', NULL, '', 0);
 		INSERT INTO pincode VALUES ('110001', 'New Delhi', 'Delhi');
 		INSERT INTO partner (llpin, who, din, name, status, joined_on, left_on, as_of)
 			VALUES ('AAA-0001', '1', '1', 'KIRAN', NULL, NULL, NULL, ''), ('AAA-0001', '2', '2', 'ZARA', 'ACTIVE', '2020-01-01', '2021-01-01', ''),
@@ -147,6 +148,8 @@ func TestRecordsAreReadAsTheContractSays(t *testing.T) {
 			`{"din":null,"name":"ADIL","status":"INACTIVE","joined_on":"2020-01-01","left_on":null},` +
 			`{"din":"2","name":"ZARA","status":"RETIRED","joined_on":"2020-01-01","left_on":"2021-01-01"},` +
 			`{"din":"1","name":"KIRAN","status":"ACTIVE","joined_on":null,"left_on":null}],"partners_total":4,`,
+		"llps/AAA0002": `"district":null,"pincode":"999999","address":"Delhi","activity":"activity","contribution":null,"partners":[],"partners_total":0,`,
+		"llps/AAA0003": `"district":null,"pincode":null,"address":"1 Road","activity":null,`,
 	} {
 		r := b.get("/v1/" + target)
 		require.Equal(t, 200, r.Status, "%s", r.Body)

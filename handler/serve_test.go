@@ -240,6 +240,8 @@ func TestRoutesAndMethodsComeBeforeKeys(t *testing.T) {
 	require.Equal(t, 204, r.Status)
 	require.Empty(t, r.Body)
 	require.Equal(t, requestHeaders, header(t, r, "Access-Control-Allow-Headers"))
+	require.Equal(t, allowedMethods, header(t, r, "Access-Control-Allow-Methods"))
+	require.Equal(t, allowedMethods, header(t, r, "Allow"))
 	require.Equal(t, "nosniff", header(t, r, "X-Content-Type-Options"))
 	require.Equal(t, "private, no-store", header(t, r, "Cache-Control"))
 	require.Empty(t, b.meter.asked)
