@@ -175,6 +175,30 @@ func TestInstanceThatCannotBeRestoredIsDiscarded(t *testing.T) {
 	}
 }
 
+// TestAnInstanceThatFailedIsNotUsedAgain, though its memory could be restored: operators see how many were thrown away.
+func TestAnInstanceThatFailedIsNotUsedAgain(t *testing.T) {
+	e := newEngine(t, hostileConfig(t, newLedger()))
+	for n, fault := range failing {
+		if n == 3 {
+			break
+		}
+		require.Error(t, e.Answer(t.Context(), lookup(fault.path, ""), new(handler.Response)))
+		require.Equal(t, Stats{Created: int64(n + 1), Discarded: int64(n + 1)}, e.Stats(), fault.name)
+	}
+	requireAlive(t, e)
+	require.Equal(t, Stats{Created: 4, Discarded: 3}, e.Stats())
+}
+
+// TestALengthThatIsNoNumberIsWrong: a client would read the answer in its own way.
+func TestALengthThatIsNoNumberIsWrong(t *testing.T) {
+	for value, right := range map[string]bool{"2": true, "3": false, "": false, "2x": false, " 2": false} {
+		err := checkLength(&handler.Response{Headers: []handler.Header{{Name: "content-Length", Value: value}}, Body: []byte("{}")})
+		require.Equal(t, right, err == nil, "%q", value)
+	}
+	require.Error(t, checkLength(&handler.Response{Headers: []handler.Header{{Name: "Content-Length", Value: "none"}}}))
+	require.NoError(t, checkLength(&handler.Response{Headers: []handler.Header{{Name: "Content-Length", Value: "0"}}}))
+}
+
 func TestChargeOfAFailedRequestIsVoided(t *testing.T) {
 	meter := newLedger()
 	e := newEngine(t, hostileConfig(t, meter))

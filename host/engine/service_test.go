@@ -270,3 +270,22 @@ type broken struct{}
 func (broken) Query(context.Context, string, []handler.Value, *handler.Result) error {
 	return fmt.Errorf("secret path")
 }
+
+// overRate refuses every request for its rate.
+type overRate struct{}
+
+func (overRate) Exceeded(charge.Request) (charge.Verdict, bool) {
+	return charge.Verdict{Code: charge.RateLimitExceeded, RateLimit: 3, RateReset: 4, CreditsRemaining: charge.Unsent, RetryAfter: 4}, true
+}
+
+// TestAScreenSaysWhoseRateIsExceeded, for the line of the request, and that it cost nothing.
+func TestAScreenSaysWhoseRateIsExceeded(t *testing.T) {
+	w := newFixture(t)
+	screen := engine.NewScreen(w.parts(), overRate{})
+	for key, want := range map[string]server.Bill{w.key: {Account: 7, Key: 9}, ident.SandboxKey: {Sandbox: true}, "unknown": {}} {
+		var bill server.Bill
+		var response handler.Response
+		require.True(t, screen.Refuse(server.WithBill(t.Context(), &bill), request("/v1/companies/"+sampletest.CompanyEveryField, key), &response))
+		require.Equal(t, want, bill)
+	}
+}
