@@ -67,3 +67,18 @@ func TestAServiceWithTLSIsProbedByTLS(t *testing.T) {
 	require.Equal(t, exitOK, <-p.ended, p.stderr.String())
 	require.Equal(t, exitFailure, <-start(args[:3]...).ended)
 }
+
+// TestTokensLeaveThisMachineByTLSAlone: that of the service itself, or of a proxy that the operator has named.
+func TestTokensLeaveThisMachineByTLSAlone(t *testing.T) {
+	certificate := tlsFlags{TLSCert: "its.crt", TLSKey: "its.key"}
+	for _, address := range []string{"0.0.0.0:8081", ":8081", "192.0.2.1:8081", "centre.example.org:8081", "[::]:8081"} {
+		require.ErrorContains(t, new(tlsFlags).check(address), "give --tls-cert and --tls-key, or say --behind-tls", address)
+		require.NoError(t, (&tlsFlags{BehindTLS: true}).check(address), address)
+		require.NoError(t, certificate.check(address), address)
+	}
+	for _, address := range []string{"127.0.0.1:8081", "localhost:8081", "[::1]:8081", "127.8.0.1:8081"} {
+		require.NoError(t, new(tlsFlags).check(address), address)
+	}
+	require.ErrorContains(t, (&tlsFlags{TLSCert: "its.crt", BehindTLS: true}).check("127.0.0.1:8081"), "go together")
+	require.ErrorContains(t, (&tlsFlags{TLSKey: "its.key", BehindTLS: true}).check("127.0.0.1:8081"), "go together")
+}

@@ -64,3 +64,24 @@ func putAwaySigningKeys(t *testing.T, trust string) {
 		require.NoError(t, os.Remove(filepath.Join(trust, name)))
 	}
 }
+
+// TestATokenEndsAfterItsLife, and without one when the keys are replaced: a token that was meant to end could be read for ever.
+func TestATokenEndsAfterItsLife(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	run := func(args ...string) string {
+		t.Helper()
+		p := start(append(args, "--trust", dir)...)
+		require.Equal(t, exitOK, <-p.ended, p.stderr.String())
+		return strings.TrimSpace(p.stdout.String())
+	}
+	run("trust", "init")
+	for _, right := range [][]string{nil, {"--read-only"}} {
+		args := append([]string{"trust", "token", "access"}, right...)
+		_, has := pki.Ends(run(args...))
+		require.False(t, has, right)
+		before := time.Now()
+		ends, has := pki.Ends(run(append(args, "--life", "36h")...))
+		require.True(t, has, right)
+		require.WithinRange(t, ends, before.Add(36*time.Hour).Truncate(time.Second), time.Now().Add(36*time.Hour))
+	}
+}

@@ -270,3 +270,36 @@ func TestWhatIsNoRegistryIsAnError(t *testing.T) {
 	_, err = File(t.Context(), path, Quick)
 	require.Error(t, err)
 }
+
+// TestARegistryWithoutAReleaseIsUnfinished, not damaged: an import mends it. So is one with changes after its release.
+func TestARegistryWithoutAReleaseIsUnfinished(t *testing.T) {
+	for script, want := range map[string]bool{
+		`DELETE FROM release`: true, `INSERT INTO unreleased VALUES (1, 0)`: true, `INSERT INTO search_pending VALUES ('x')`: true,
+		``: false, `DELETE FROM director`: false,
+	} {
+		report, err := File(t.Context(), changed(t, script), Quick)
+		require.NoError(t, err)
+		require.Equal(t, want, report.Unfinished, script)
+	}
+}
+
+// TestEveryTableIsCounted, those without a count in the release too.
+func TestEveryTableIsCounted(t *testing.T) {
+	path := changed(t, "")
+	db, err := schema.OpenReadOnly(path)
+	require.NoError(t, err)
+	defer db.Close()
+	report, err := File(t.Context(), path, Thorough)
+	require.NoError(t, err)
+	counted := map[string]int64{}
+	for _, table := range report.Tables {
+		counted[table.Name] = table.Records
+	}
+	require.Len(t, counted, 7)
+	for name, records := range counted {
+		var n int64
+		require.NoError(t, db.QueryRow("SELECT count(*) FROM "+name).Scan(&n))
+		require.Equal(t, n, records, name)
+		require.Positive(t, n, name)
+	}
+}

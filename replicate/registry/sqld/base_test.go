@@ -613,3 +613,45 @@ func TestWhoAsksForFramesOfTheBaseIsRefused(t *testing.T) {
 	require.False(t, g.lacksBase(asks(entries), "new"), "sqld has all frames of a log without a base")
 	require.False(t, g.lacksBase(asks(helloCall), "new"))
 }
+
+// TestRoomIsLeftToOthersOfAReplicasDisk: a database that would fill it to its last bytes is not fetched.
+func TestRoomIsLeftToOthersOfAReplicasDisk(t *testing.T) {
+	f := &fetcher{dir: t.TempDir()}
+	require.Eventually(t, func() bool { // what others write and remove meanwhile counts, too
+		free, err := freeSpace(f.dir)
+		require.NoError(t, err)
+		if free < 2*spareBytes {
+			t.Skip("the disk is nearly full")
+		}
+		return f.checkRoom(free-spareBytes/2) != nil && f.checkRoom(free-2*spareBytes) == nil
+	}, time.Minute, time.Millisecond)
+}
+
+// TestAReplicaWithoutAWholeDatabaseFollowsNoLog: its primary would not send it the base that it lacks.
+func TestAReplicaWithoutAWholeDatabaseFollowsNoLog(t *testing.T) {
+	asked := make(chan string, 1)
+	f, _ := fetcherOf(t, func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Header.Get("If-None-Match")
+		w.WriteHeader(http.StatusNotModified)
+	})
+	f.answer = time.Minute
+	follows := func() string {
+		t.Helper()
+		may, err := f.mayFollow(t.Context())
+		require.NoError(t, err)
+		require.True(t, may)
+		return <-asked
+	}
+	write := func(path string) { require.NoError(t, os.WriteFile(path, []byte("content"), 0o600)) }
+	own := beginning{newLogID(), 7}
+	require.NoError(t, os.MkdirAll(filepath.Dir(File(f.dir)), 0o700))
+	require.Empty(t, follows())
+	require.NoError(t, writePosition(position(f.dir), own))
+	require.Empty(t, follows(), "the database is lost")
+	write(File(f.dir))
+	require.Equal(t, own.ID.tag(), follows())
+	write(File(f.dir) + "-shm")
+	require.Empty(t, follows(), "the write-ahead log is lost")
+	write(File(f.dir) + "-wal")
+	require.Equal(t, own.ID.tag(), follows())
+}

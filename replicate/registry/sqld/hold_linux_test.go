@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -62,4 +63,17 @@ func TestADirectoryHasOneServer(t *testing.T) {
 	require.NoError(t, second.Start())
 	defer second.Kill()
 	sqldtest.Await(t, second, "")
+}
+
+// TestANoteReplacesALongerOne: a server that a killed regedge has left is known by it.
+func TestANoteReplacesALongerOne(t *testing.T) {
+	dir := t.TempDir()
+	note := filepath.Join(dir, lockName)
+	require.NoError(t, os.WriteFile(note, []byte("4194303 of another machine's boot, with more words than there are now 1234567\n"), 0o600))
+	left := sqldtest.Start(t, sqld.Config{Dir: dir, HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t)})
+	content, err := os.ReadFile(note)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(string(content), "\n"))
+	require.True(t, strings.HasPrefix(string(content), fmt.Sprintf("%d ", left.PID())), string(content))
+	require.NotContains(t, string(content), "words")
 }
