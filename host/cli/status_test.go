@@ -7,7 +7,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -362,4 +365,34 @@ func TestStatusSaysWhichProgramAnEdgeRuns(t *testing.T) {
 	require.Regexp(t, `VERSION +COMMIT +COMPONENT +REPORTED`, out.String())
 	require.Regexp(t, `edge-1 .* 1\.2\.0 +b1946ac9 +c3499c27 `, out.String())
 	require.Regexp(t, `edge-2 .* - +- +- `, out.String())
+}
+
+// TestAWatchSurvivesAnOutageOfTheWriter, and says that there is one; a writer that was never reached ends it.
+func TestAWatchSurvivesAnOutageOfTheWriter(t *testing.T) {
+	c := startCentre(t)
+	to, err := url.Parse(c.url())
+	require.NoError(t, err)
+	var away atomic.Bool
+	before := httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if away.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		before.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	args := []string{"status", "--writer", server.URL, "--token", operatorToken, "--watch", "--interval", "10ms"}
+	p := start(args...)
+	defer p.halt()
+	pages := func() int { return strings.Count(p.stdout.String(), "Ctrl-C ends it") }
+	require.True(t, p.await(func() bool { return pages() > 1 }), p.stderr.String())
+	require.Empty(t, p.stderr.String())
+	away.Store(true)
+	require.True(t, p.await(func() bool { return strings.Contains(p.stderr.String(), "regedge: ") }))
+	require.Equal(t, exitFailure, <-start(args...).ended)
+	away.Store(false)
+	shown := pages()
+	require.True(t, p.await(func() bool { return pages() > shown+1 }), p.stderr.String())
+	require.Equal(t, exitOK, p.halt())
 }

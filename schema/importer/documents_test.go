@@ -118,3 +118,21 @@ func TestTheStatusOfADocumentIsTheCompanys(t *testing.T) {
 		require.Equal(t, want, w.row("SELECT status FROM company"), statuses)
 	}
 }
+
+// TestAPincodeThatIsNoneIsCounted, but for zeros, which say that there is none.
+func TestAPincodeThatIsNoneIsCounted(t *testing.T) {
+	for pincode, want := range map[string]map[string]int64{
+		"11000": {"pincode": 1}, "011000": {"pincode": 1}, "000000": {}, "0": {}, "": {}, "NA": {}, "110001": {},
+	} {
+		f := newFixture(t).text("2025-05-05", `{"companyData":{"company":"MADE-UP LLP","cin":"ABD0345","llpStatus":"Active","MCAMDSCompanyAddress":[`+
+			`{"addressType":"Registered Address","streetAddress":"1 ROAD","city":"DELHI","postalCode":"`+pincode+`"}]}}`)
+		require.EqualValues(t, 1, f.New)
+		require.Equal(t, want, f.Unread, pincode)
+	}
+}
+
+// TestADocumentThatIsNoUTF8IsRejected: no column has bytes that are no text.
+func TestADocumentThatIsNoUTF8IsRejected(t *testing.T) {
+	f := newFixture(t).text("2025-05-05", "{\"companyData\":{\"company\":\"MADE-UP CAF\xc9 LLP\",\"cin\":\"ABD0345\",\"llpStatus\":\"Active\"}}")
+	require.Equal(t, map[string]int64{"not JSON": 1}, f.Rejected)
+}

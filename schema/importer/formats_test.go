@@ -494,3 +494,13 @@ func TestAChangedAppointmentLeavesTheOthersOfItsCompany(t *testing.T) {
 	w.text("2025-06-05", partners+"ABD-0345,13,B THREE,2020-01-01\n")
 	require.Equal(t, []string{"00000012|A ONE", "00000013|B THREE"}, w.rows("SELECT din, name FROM partner ORDER BY din"))
 }
+
+// TestTheColumnOfTheStateCounts, not the one in the address, and tells the districts of one name apart.
+func TestTheColumnOfTheStateCounts(t *testing.T) {
+	w := newFixture(t)
+	w.text("2025-05-05", headerA+strings.Replace(rowA, ",goa,", ",Kerala,", 1)+"ABD-0345"+strings.Replace(rowA[21:], ",goa,", ",Kerala,", 1))
+	require.Equal(t, "Kerala|Kerala", w.row("SELECT c.state, l.state FROM company c, llp l"))
+	w = newFixture(t)
+	w.text("2025-05-05", headerA+strings.NewReplacer("CALANGUTE,North Goa,Goa,403516-India", "TOWN,Aurangabad,000000-India", ",goa,", ",Bihar,").Replace(rowA))
+	require.Equal(t, "Bihar|Aurangabad", w.row("SELECT state, district FROM company"))
+}

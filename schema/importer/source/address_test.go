@@ -77,6 +77,7 @@ func TestDistrictsAreNamed(t *testing.T) {
 		"5 Road,Avadi,Tiruvallur,Tamil Nadu,000000-India":                                    "Thiruvallur",
 		"5 Road,Kashipur,Udham Singh Nagar,Uttarakhand,000000-India":                         "Udam Singh Nagar",
 		"5 Road,Doddaballapur,Bangalore Rural,Karnataka,000000-India":                        "Bengaluru Rural",
+		"5 Road,Amb,Una Una,Himachal Pradesh,000000-India":                                   "Una",
 		"5 Road,Mysore,Mysore,Karnataka,000000-India":                                        "Mysuru",
 		"5 Road,Belgaum,Belgaum,Karnataka,000000-India":                                      "Belagavi",
 		"5 Road,Kovilpatti,Thoothukudi,Tamil Nadu,000000-India":                              "Tuticorin",

@@ -58,6 +58,7 @@ func TestAFileWithTheDayFirstIsRefused(t *testing.T) {
 		"the day first":     {[]string{"2/1/2020", "25/12/2020", "31-12-2020"}, true},
 		"the month first":   {[]string{"2/1/2020", "12/25/2020"}, false},
 		"both":              {[]string{"25/12/2020", "12/25/2020"}, false},
+		"as many of both":   {[]string{"2/1/2020", "25/12/2020", "12/25/2020"}, false},
 		"none can tell":     {[]string{"2/1/2020", "2020/12/25"}, false},
 		"no slashes":        {[]string{"25-12-2020", "25.12.2020"}, false},
 		"no other":          {[]string{"25/12/2020", "2/2/2020", "31-12-2020"}, false},
@@ -159,7 +160,7 @@ func TestATimeAfterADateIsDropped(t *testing.T) {
 func TestAMonthMayBeAWord(t *testing.T) {
 	d := dateReader{asOf: "2025-01-01"}
 	for _, in := range []string{
-		"24 September 2019", "24 Sep 2019", "24-September-2019", "24th Sept. 2019", "September 24, 2019", "Sep 24 2019", "24 SEP 19", "24 Sep 2019 00:00:00",
+		"24 September 2019", "24 Sep 2019", "24-September-2019", "24th Sept. 2019", "September 24, 2019", "Sep 24 2019", "24 SEP 19", "24 Sep 2019 00:00:00", "24 Sep.2019",
 	} {
 		got, err := d.parse(in, 0)
 		require.NoError(t, err, in)
