@@ -84,10 +84,26 @@ func filled(form *html.Node) url.Values {
 	return fields
 }
 
-// checkForms checks that each form of the page that is open has a token of its own, without which it is refused.
+// checkForms checks that each form of the page that is open has a token of its own, without which it is refused, and that
+// passwords are hidden and get into no address. No search engine lists the page.
 func (b *browser) checkForms() {
 	b.t.Helper()
-	for form := range b.parsed().Descendants() {
+	document := b.parsed()
+	if strings.HasPrefix(b.seen.body, "<!DOCTYPE html>") {
+		require.NotNil(b.t, find(document, func(n *html.Node) bool {
+			name, _ := attribute(n, "name")
+			content, _ := attribute(n, "content")
+			return n.Data == "meta" && name == "robots" && content == "noindex"
+		}), b.seen.Request.URL.Path)
+	}
+	for form := range document.Descendants() {
+		for field := range form.Descendants() {
+			if name, _ := attribute(field, "name"); form.Data == "form" && (name == "password" || name == "current") {
+				kind, _ := attribute(field, "type")
+				method, _ := attribute(form, "method")
+				require.Equal(b.t, []string{"password", "post"}, []string{kind, method}, "%s at %s", name, b.seen.Request.URL.Path)
+			}
+		}
 		if method, _ := attribute(form, "method"); form.Data == "form" && method == "post" {
 			action, _ := attribute(form, "action")
 			require.NotEmpty(b.t, filled(form).Get("token"), "the form to %q at %s", action, b.seen.Request.URL.Path)
@@ -313,4 +329,91 @@ func TestTheNextPageIsOfTheSameSearch(t *testing.T) {
 		require.Equal(t, 25, strings.Count(op.seen.body, ">even-"), path)
 		require.NotContains(t, op.seen.body, ">odd-", path)
 	}
+}
+
+// TestASecretThatIsReplacedWorksAsLongAsItsPageSays: each choice is of as many hours as its words are.
+func TestASecretThatIsReplacedWorksAsLongAsItsPageSays(t *testing.T) {
+	w := newWorld(t)
+	o, account := w.owner("Acme", 0)
+	key, err := w.client.AddKey(t.Context(), account, "billing")
+	require.NoError(t, err)
+	page := "/keys/" + strconv.FormatInt(key.ID, 10)
+	choices := map[string]string{}
+	o.get(page)
+	for n := range find(o.parsed(), func(n *html.Node) bool { id, _ := attribute(n, "id"); return id == "hours" }).ChildNodes() {
+		if n.Data == "option" {
+			choices[textOf(n)], _ = attribute(n, "value")
+		}
+	}
+	require.Equal(t, map[string]string{"an hour": "1", "a day": "24", "7 days": "168", "30 days": "720"}, choices)
+	o.press("Rotate key")
+	changed, err := w.client.Key(t.Context(), key.ID)
+	require.NoError(t, err)
+	require.Equal(t, w.clock().Add(24*time.Hour).UTC(), changed.OldEnds.UTC(), "a day, when nothing is chosen")
+}
+
+// TestPagesSayWhatHolds of keys, plans, people and months.
+func TestPagesSayWhatHolds(t *testing.T) {
+	w := newWorld(t, func(c *dashboard.Config) { c.Mail = true })
+	o, account := w.owner("Acme", 1000)
+	at := "/accounts/" + strconv.FormatInt(account, 10)
+	key, err := w.client.AddKeyWith(t.Context(), account, writer.KeySettings{Name: "billing", PerMinute: 9, MonthlyCredits: 50})
+	require.NoError(t, err)
+	o.get("/keys/" + strconv.FormatInt(key.ID, 10))
+	for _, row := range []string{"Requests a minute9", "Credits a month50", "Allowed fromeverywhere", "Endsnever", "Last usenever"} {
+		require.Contains(t, textOf(o.parsed()), row)
+	}
+	require.Contains(t, o.get("/settings/mail").text(), "A message goes to <strong>acme@example.com</strong>")
+
+	op := w.operator()
+	for plan, contact := range map[string]string{
+		"scale": "1,200 calls a minute, e-mail and phone", "growth": "300 calls a minute, e-mail, no phone",
+		"starter": "60 calls a minute, no contact data", "free": "no API access",
+	} {
+		op.get(at)
+		op.press("Change plan", "plan", plan)
+		require.Contains(t, textOf(op.parsed()), "Plan"+plan+"\n"+contact, plan)
+		require.Equal(t, plan == "free", strings.Contains(o.get("/").body, "has no API access"), plan)
+	}
+	op.get("/accounts")
+	require.Equal(t, "active", op.cells("Acme")["State"])
+	w.person("eve@example.com", account)
+	op.get(at)
+	op.follow("Remove eve@example.com")
+	require.Contains(t, op.seen.text(), "eve@example.com can no longer sign in")
+	op.press("Remove eve@example.com")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM user WHERE account = ?`, account))
+
+	month := func(path string) (last string) {
+		o.get(path)
+		for n := range o.parsed().Descendants() {
+			if n.Data == "dt" {
+				last = textOf(n)
+			}
+		}
+		return last
+	}
+	w.pass(31 * 24 * time.Hour)
+	o.requireIn("acme@example.com")
+	require.Equal(t, "Now", month("/credits"))
+	require.Equal(t, "At the end", month("/credits?month=2026-10"))
+}
+
+// TestPagesSayWhatEnds: a token when it does, and a key that ended by itself.
+func TestPagesSayWhatEnds(t *testing.T) {
+	w := newWorld(t)
+	o, account := w.owner("Acme", 0)
+	o.get("/settings/tokens")
+	require.Contains(t, o.press("Create token", "name", "report").text(), "It ends on ")
+	o.get("/settings/tokens")
+	require.Equal(t, "read", o.cells("report")["May"], "another was not chosen")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM owner_token WHERE ends_at - created_at = 90 * 86400000`))
+	ends := w.clock().Add(24 * time.Hour)
+	_, err := w.client.AddKeyWith(t.Context(), account, writer.KeySettings{Name: "ended", Expires: &ends})
+	require.NoError(t, err)
+	o.get("/keys")
+	require.NotContains(t, o.press("Create key", "name", "new").text(), "The secret before works", "it has no other")
+	w.pass(25 * time.Hour)
+	o.requireIn("acme@example.com").get("/keys")
+	require.Equal(t, ends.UTC().Format("2 Jan 2006, 15:04")+", expired", o.cells("ended")["Ended"])
 }
