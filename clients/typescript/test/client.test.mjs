@@ -342,3 +342,12 @@ test("a signal that has ended sends nothing", async () => {
   await assert.rejects(new Client({ fetch }).findLlp("x", { signal: AbortSignal.abort(reason) }), reason);
   assert.equal(sent, 0);
 });
+
+test("a signal that ends between an answer and its pause ends the call", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] }); // no pause ends
+  const control = new AbortController();
+  const reason = new Error("mine");
+  const body = new ReadableStream({ pull: (stream) => (control.abort(reason), stream.close()) }, { highWaterMark: 0 });
+  const fetch = async () => new Response(body, { status: 503 });
+  await assert.rejects(new Client({ fetch }).company("x", { signal: control.signal }), reason);
+});
