@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,12 +54,28 @@ func TestDatabasesRefuseWhatCannotBe(t *testing.T) {
 		{Ledger, "INSERT INTO invitation (hash, email, operator, resets, expires_at) VALUES (x'01', 'b@example.com', 0, 0, 1)", "CHECK"},
 		{Ledger, "INSERT INTO operator_token VALUES ('some', x'01', 'any', 1, 2)", "CHECK"},
 		{Ledger, "INSERT INTO owner_token (account, name, hash, role, made_by, created_at, ends_at) VALUES (1, '', x'01', 'nodes', '', 1, 2)", "CHECK"},
+		{Ledger, "INSERT INTO owner_token (account, name, hash, role, made_by, created_at, ends_at) VALUES (1, '', x'01', 'all', '', 1, 2), (1, '', x'01', 'read', '', 1, 2)", "UNIQUE"},
+		{Ledger, "INSERT INTO operator_token VALUES ('some', x'01', 'all', 1, 2), ('some', x'02', 'read', 1, 2)", "UNIQUE"},
+		{Ledger, "INSERT INTO idempotent_change VALUES (x'01', x'02', 1, x''), (x'01', x'03', 2, x'')", "UNIQUE"},
+		{Ledger, "INSERT INTO lease SELECT * FROM lease", "UNIQUE"},
+		{Ledger, "INSERT INTO request_log VALUES (1, 'a', 'east', '', 200, '', 1), (1, 'a', 'west', '', 200, '', 1)", "UNIQUE"},
+		{Ledger, "INSERT INTO unresolved (id, account, key, node, at) VALUES ('a', 1, 1, 'east', 1), ('a', 1, 1, 'west', 1)", "UNIQUE"},
+		{Ledger, "INSERT INTO key_month VALUES (9, 1, 1)", "FOREIGN KEY"},
+		{Ledger, "INSERT INTO session VALUES (x'01', 9, 1, 1, '', '')", "FOREIGN KEY"},
+		{Ledger, "INSERT INTO two_factor VALUES (9, '', 0, 1)", "FOREIGN KEY"},
+		{Ledger, "INSERT INTO recovery_code VALUES (x'01', 9)", "FOREIGN KEY"},
+		{Ledger, "INSERT INTO sign_in VALUES (x'01', 9, 1)", "FOREIGN KEY"},
+		{Ledger, "INSERT INTO device VALUES (x'01', 9, 1)", "FOREIGN KEY"},
+		{Ledger, "UPDATE account SET plan = 'none'", "FOREIGN KEY"},
+		{Ledger, "DELETE FROM user", "FOREIGN KEY"}, // a target of notices is theirs
 		{Ledger, "INSERT INTO notice_target (account, channel, low, low_told, created_at) VALUES (1, 'webhook', 0, 0, 1)", "UNIQUE"},
 		{Ledger, "INSERT INTO notice_target (account, channel, user, low, low_told, created_at) VALUES (1, 'mail', 1, 0, 0, 1)", "UNIQUE"},
 		{Ledger, "INSERT INTO notice_target (account, channel, low, low_told, created_at) VALUES (1, 'mail', 0, 0, 1)", "CHECK"},
 		{Ledger, "INSERT INTO notice (id, target, kind, about, at, body) VALUES ('2', 1, 'low', '2026-11', 1, '{}')", "UNIQUE"},
 		{Access, "INSERT INTO api_key (id, account, hash) VALUES (2, 1, x'01')", "UNIQUE"},
 		{Access, "INSERT INTO heartbeat VALUES (2, 0)", "CHECK"},
+		{Access, "UPDATE account SET plan = 'none'", "FOREIGN KEY"},
+		{Access, "UPDATE api_key SET account = 9", "FOREIGN KEY"},
 		{Registry, "UPDATE pushing SET claimed = 'other'", "CHECK"},
 		{Registry, "INSERT INTO pushing (id, release, back, token, claimed, batch) VALUES (2, 'a', 0, 't', 't', 0)", "CHECK"},
 		{Registry, "INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners) VALUES ('a', 2, 0, 0, 0, 0, 0)", "UNIQUE"},
@@ -118,5 +135,56 @@ func TestTablesThatGrowAreReadThroughAnIndex(t *testing.T) {
 			require.NoError(t, db.QueryRow("EXPLAIN QUERY PLAN SELECT 1 FROM "+c[0]+" WHERE "+c[1]+" = ?", 1).Scan(&id, &parent, &unused, &plan))
 			require.Regexp(t, `^SEARCH `+c[0]+` USING .*\(`+c[1]+`=\?\)`, plan)
 		}
+	}
+}
+
+// TestANewLedgerHasThePlans that the contract names, and nothing that is owed or granted.
+func TestANewLedgerHasThePlans(t *testing.T) {
+	db, ctx := openTemp(t), context.Background()
+	require.NoError(t, Migrate(ctx, db, Ledger))
+	rows, err := db.Query("SELECT id || printf(' %d %d %d %d %d', api_access, per_minute, monthly_volume, email, phone) FROM plan ORDER BY monthly_volume")
+	require.NoError(t, err)
+	defer rows.Close()
+	var plans []string
+	for rows.Next() {
+		var plan string
+		require.NoError(t, rows.Scan(&plan))
+		plans = append(plans, plan)
+	}
+	require.NoError(t, rows.Err())
+	require.Equal(t, []string{"free 0 0 0 0 0", "starter 1 60 10000 0 0", "growth 1 300 100000 1 0", "scale 1 1200 1000000 1 1"}, plans)
+
+	_, err = db.Exec("INSERT INTO node (name, token_hash, created_at) VALUES ('east', x'01', 1)")
+	require.NoError(t, err)
+	var sums string
+	require.NoError(t, db.QueryRow(`SELECT printf('%d %d %d %d, next ids %d', retired, epoch, declared, restoring,
+		(SELECT count(*) FROM sqlite_sequence WHERE seq = 0 AND name IN ('account', 'api_key', 'user'))) FROM node, writer`).Scan(&sums))
+	require.Equal(t, "0 0 1 0, next ids 3", sums, "an edge that is new has nothing to declare; after a restore ids leap, also of empty tables")
+}
+
+// TestDueNoticesAndOldRequestsAreFoundByAnIndex, as the writer looks for them every few seconds.
+func TestDueNoticesAndOldRequestsAreFoundByAnIndex(t *testing.T) {
+	db, ctx := openTemp(t), context.Background()
+	require.NoError(t, Migrate(ctx, db, Ledger))
+	for query, index := range map[string]string{
+		"SELECT 1 FROM notice WHERE target = 1 AND next_at IS NOT NULL AND next_at < 9": "notice_due (target=? AND next_at>? AND next_at<?)",
+		"SELECT 1 FROM notice WHERE target = 1 AND kind = 'test' AND about = ''":        "notice_once (target=? AND kind=? AND about=?)",
+		"SELECT id FROM notice WHERE target = 1 ORDER BY at DESC":                       "notice_by_target (target=?)",
+		"SELECT code FROM request_log WHERE id > 'a'":                                   "request_log_by_id (id>?)",
+		"SELECT 1 FROM audit WHERE account = 1 ORDER BY id DESC":                        "audit_by_account (account=?)",
+	} {
+		rows, err := db.Query("EXPLAIN QUERY PLAN " + query)
+		require.NoError(t, err)
+		var plans []string
+		for rows.Next() {
+			var id, parent, unused int
+			var plan string
+			require.NoError(t, rows.Scan(&id, &parent, &unused, &plan))
+			plans = append(plans, plan)
+		}
+		require.NoError(t, rows.Err())
+		rows.Close()
+		require.Len(t, plans, 1, "%s: %v: nothing is sorted", query, plans)
+		require.Regexp(t, `^SEARCH \w+ USING (COVERING )?INDEX `+regexp.QuoteMeta(index)+`$`, plans[0], query)
 	}
 }
