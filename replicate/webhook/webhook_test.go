@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -379,4 +380,11 @@ func TestACallHasADeadline(t *testing.T) {
 	carrier.client.Timeout = 100 * time.Millisecond
 	got := carrier.Carry(t.Context(), []notice.Notice{{ID: "a", URL: slow.URL, Secret: Secret([24]byte{1})}})
 	require.Equal(t, []notice.Outcome{{State: notice.Failed, Result: "no answer within 10 s"}}, got)
+}
+
+// TestThePageNamesTheTimeOfAReceiver: an owner's server has as long as the page about it says.
+func TestThePageNamesTheTimeOfAReceiver(t *testing.T) {
+	page, err := os.ReadFile("../dashboard/pages/webhook.html")
+	require.NoError(t, err)
+	require.Contains(t, string(page), "Answer with 2xx within "+strconv.Itoa(int(attemptLimit/time.Second))+" seconds.")
 }
