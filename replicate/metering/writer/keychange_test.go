@@ -3,7 +3,10 @@ package writer
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -232,4 +235,21 @@ func TestWhatTakesAccessFromAKeyIsProjectedFirst(t *testing.T) {
 			w.projector.mu.Unlock()
 		}
 	})
+}
+
+// TestAChangeOfAKeyIsFoundInTheLogOfItsAccount, whoever makes it: the owner looks for it there, and no path of
+// these calls names the account.
+func TestAChangeOfAKeyIsFoundInTheLogOfItsAccount(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	account, key := keyFor(t, client)
+	path := fmt.Sprint("/v1/keys/", key.ID)
+	for _, call := range []struct{ method, path, body string }{
+		{http.MethodPatch, path, `{"name":"renamed"}`}, {http.MethodPost, path + "/rotate", `{"overlap_seconds":60}`}, {http.MethodDelete, path, ""},
+	} {
+		answer := answerTo(w, firstOperator, call.method, call.path, strings.NewReader(call.body))
+		require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+		audit, err := client.AuditPage(t.Context(), account, ListQuery{Limit: 1})
+		require.NoError(t, err)
+		require.Equal(t, call.method+" "+call.path, audit.Data[0].Act)
+	}
 }
