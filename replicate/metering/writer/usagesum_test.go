@@ -181,3 +181,15 @@ func TestEndpointsAreNamed(t *testing.T) {
 	require.Equal(t, []string{"companies", "directors", "llps", "search_companies", "search_llps"}, EndpointNames())
 	require.Equal(t, charge.SearchLLPs, charge.ParseEndpoint("search_llps"))
 }
+
+// TestUsageIsListedAsCSV in the columns of the JSON.
+func TestUsageIsListedAsCSV(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	useForSums(t, w, first)
+	answer := answerTo(w, firstOperator, http.MethodGet, "/v1/usage?account=1&from=2026-01-02T05:00:00Z&to=2026-01-03T00:00:00Z&format=csv", nil)
+	require.Equal(t, "text/csv; charset=utf-8", answer.Header().Get("Content-Type"))
+	require.Equal(t, "hour,account,key,endpoint,outcome,count\n2026-01-02T05:00:00Z,1,2,search_companies,found,20\n"+
+		"2026-01-02T06:00:00Z,1,2,search_companies,found,-1\n", answer.Body.String())
+	answer = answerTo(w, firstOperator, http.MethodGet, "/v1/accounts/1/usage?from=2026-01-01&to=2026-01-02&format=csv", nil)
+	require.Equal(t, "day,key,endpoint,found,not_found,failed\n2026-01-01,,,10,4,1\n2026-01-02,,,19,0,0\n", answer.Body.String(), "no key where it is not asked for")
+}
