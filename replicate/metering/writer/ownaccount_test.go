@@ -321,3 +321,55 @@ func TestAPersonsTokensEndWithThem(t *testing.T) {
 	answer, _ := ownAsk(w, bob.token, "GET", "/v1/account", "")
 	require.Equal(t, http.StatusOK, answer.Code)
 }
+
+// TestTheMonthOfAnAccountIsThatOfUTC, in which its calls are counted, until its last hour.
+func TestTheMonthOfAnAccountIsThatOfUTC(t *testing.T) {
+	w, first, clock := runForRoles(t)
+	now := clock.now().UTC()
+	clock.pass(time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, time.UTC).Add(-30 * time.Minute).Sub(now))
+	ann := newHousehold(t, first, "ann", RoleRead)
+	month := func() string {
+		answer, _ := ownAsk(w, ann.token, "GET", "/v1/account", "")
+		var own OwnAccount
+		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &own), answer.Body)
+		return own.Month
+	}
+	require.Equal(t, now.Format("2006-01"), month())
+	clock.pass(30 * time.Minute)
+	require.Equal(t, clock.now().UTC().Format("2006-01"), month())
+	require.NotEqual(t, now.Format("2006-01"), month())
+}
+
+// TestATokenThatMayOnlyReadUsesUpNobodysChanges: its refused ones are none.
+func TestATokenThatMayOnlyReadUsesUpNobodysChanges(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	ann := newHousehold(t, first, "ann", RoleAll)
+	reader, err := first.AddOwnerToken(t.Context(), ann.account, "reader", RoleRead, time.Hour)
+	require.NoError(t, err)
+	path := fmt.Sprint("/v1/account/keys/", ann.key.ID)
+	for range changesPerAccount - 1 {
+		require.NoError(t, w.gate.change(ann.account))
+	}
+	for range 3 {
+		_, code := ownAsk(w, reader.Token, "PATCH", path, `{"name":"x"}`)
+		require.Equal(t, "forbidden", code)
+	}
+	answer, _ := ownAsk(w, ann.token, "PATCH", path, `{"name":"x"}`)
+	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+	answer, _ = ownAsk(w, ann.token, "PATCH", path, `{"name":"y"}`)
+	require.Equal(t, http.StatusTooManyRequests, answer.Code)
+}
+
+// TestAProgramWithATokenThatHasEndedKeepsNobodyOut of those behind the same address: it guesses nothing.
+func TestAProgramWithATokenThatHasEndedKeepsNobodyOut(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	ann, bob := newHousehold(t, first, "ann", RoleRead), newHousehold(t, first, "bob", RoleRead)
+	_, err := first.EndOwnerToken(t.Context(), ann.tokenID)
+	require.NoError(t, err)
+	for range 2 * wrongsPerAddress {
+		_, code := ownAsk(w, ann.token, "GET", "/v1/account", "")
+		require.Equal(t, "token_ended", code)
+	}
+	answer, _ := ownAsk(w, bob.token, "GET", "/v1/account", "")
+	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+}
