@@ -340,3 +340,27 @@ func TestTheEndWaitsForRequestsThatAreBeingStored(t *testing.T) {
 		require.True(t, l.ticking.TryLock())
 	})
 }
+
+// TestRequestsBeyondOnePartAreStoredWithTheNext, in the order in which they came.
+func TestRequestsBeyondOnePartAreStoredWithTheNext(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	_, key := keyFor(t, client)
+	node, err := client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	edge := clientOf(w, node.Token)
+	stored := func() (n int) {
+		require.NoError(t, w.requests.tick(t.Context()))
+		require.NoError(t, w.config.Ledger.QueryRow(`SELECT count(*) FROM request_log WHERE id >= ?`, firstRequestAt(clock.now())).Scan(&n))
+		return n
+	}
+	stored()
+	w.requests.trimmed = w.config.Now() // so that none is trimmed meanwhile
+	served := make([]Served, MaxRequests)
+	for n := range served {
+		served[n] = Served{ID: requestID(clock.now(), n), Key: key.ID, Endpoint: "llps", Status: 200}
+	}
+	require.NoError(t, edge.SendRequests(t.Context(), served))
+	require.NoError(t, edge.SendRequests(t.Context(), []Served{{ID: requestID(clock.now(), MaxRequests), Key: key.ID, Endpoint: "llps", Status: 200}}))
+	require.Equal(t, MaxRequests, stored())
+	require.Equal(t, MaxRequests+1, stored())
+}
