@@ -111,3 +111,16 @@ func TestAWriterWithAnotherClockThanItsNodesSaysSo(t *testing.T) {
 	require.Equal(t, "ready\n", asked)
 	require.True(t, w.ClockAgrees())
 }
+
+// TestEachMessageOfANodeHasItsClock: one that says Hello once, and goes on for days, is heard all the time.
+func TestEachMessageOfANodeHasItsClock(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	node, err := client.AddNode(t.Context(), "pune")
+	require.NoError(t, err)
+	syncAs(w, node.Token, syncproto.Message{Hello: &syncproto.Hello{NowMillis: w.now()}})
+	require.True(t, w.ClockAgrees())
+	syncAs(w, node.Token, syncproto.Message{Sync: &syncproto.Sync{NowMillis: w.now() + time.Hour.Milliseconds()}})
+	require.False(t, w.ClockAgrees())
+	_, text := readiness(w)
+	require.Contains(t, text, "the clock of this machine is 1h0m0s behind most nodes'")
+}
