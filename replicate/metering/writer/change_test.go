@@ -142,6 +142,26 @@ func TestASecondInvitationReplacesTheFirstAndNeitherIsStored(t *testing.T) {
 	require.NoError(t, err, "for a new password")
 }
 
+// TestInvitationsThatEndedAreDropped with the next one: nobody can accept them any more.
+func TestInvitationsThatEndedAreDropped(t *testing.T) {
+	dir := t.TempDir()
+	client, _, _ := start(t, dir)
+	db := openLedger(t, dir)
+	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	for _, name := range []string{"ann", "bob"} {
+		_, err = client.Invite(t.Context(), name+"@example.com", a.ID)
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2, count(t, db, `SELECT count(*) FROM invitation`))
+	_, err = db.Exec(`UPDATE invitation SET expires_at = 1 WHERE email = 'ann@example.com'`)
+	require.NoError(t, err)
+	_, err = client.Invite(t.Context(), "cleo@example.com", a.ID)
+	require.NoError(t, err)
+	require.Zero(t, count(t, db, `SELECT count(*) FROM invitation WHERE email = 'ann@example.com'`))
+	require.Equal(t, 2, count(t, db, `SELECT count(*) FROM invitation`))
+}
+
 func FuzzCanonicalEmail(f *testing.F) {
 	for _, seed := range []string{"a@example.com", " A@B ", "a@b\r\nX: y", "\"a b\"@c", "a@[1.2.3.4]", "ü@é"} {
 		f.Add(seed)

@@ -87,7 +87,7 @@ func TestAListIsSearchedByEachOfItsFields(t *testing.T) {
 			fmt.Sprintf("person%d@example.com", i), i+1)
 		require.NoError(t, err)
 	}
-	for _, search := range []string{"count+1", "bills1", "person1@"} {
+	for _, search := range []string{"count+1", "+count+1+", "bills1", "person1@"} {
 		require.Equal(t, []string{"Account 1"}, names(readAs[Page[Account]](t, w, "/v1/accounts?search="+search)), search)
 	}
 	nodes := readAs[Page[Node]](t, w, "/v1/nodes?search=ge-1")

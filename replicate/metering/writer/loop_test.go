@@ -162,12 +162,12 @@ func TestLimitsOfAPlanAreNoNonsense(t *testing.T) {
 	_, client, _ := runForRoles(t)
 	for _, p := range []Plan{
 		{ID: "own", APIAccess: true, PerMinute: -1}, {ID: "own", MonthlyVolume: -1}, {ID: "own", APIAccess: true},
-		{ID: "own", PerMinute: -1, MonthlyVolume: -1}, {ID: "Not A Name"},
+		{ID: "own", PerMinute: -1, MonthlyVolume: -1}, {ID: "Not A Name"}, {ID: strings.Repeat("x", 64)},
 	} {
 		_, err := client.SetPlan(t.Context(), p)
 		require.ErrorIs(t, err, ErrMalformed, p)
 	}
-	for _, p := range []Plan{{ID: "own", APIAccess: true, PerMinute: 1}, {ID: "own"}, {ID: "own", APIAccess: true, PerMinute: 1, MonthlyVolume: 1}} {
+	for _, p := range []Plan{{ID: "own", APIAccess: true, PerMinute: 1}, {ID: "own"}, {ID: "own", APIAccess: true, PerMinute: 1, MonthlyVolume: 1}, {ID: strings.Repeat("x", 63)}} {
 		set, err := client.SetPlan(t.Context(), p)
 		require.NoError(t, err, p)
 		require.Equal(t, p, set)

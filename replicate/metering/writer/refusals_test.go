@@ -81,6 +81,8 @@ func TestCommitsThatFailAreToldOnce(t *testing.T) {
 		require.ErrorIs(t, w.outcome(t.Context(), refused), ErrUnavailable)
 	}
 	require.Equal(t, 3, lines(), log.String())
+	status, _ := readiness(w)
+	require.Equal(t, http.StatusOK, status, "what is refused for its content is no fault of the ledger")
 }
 
 // TestAnIdleWriterSaysThatItsLedgerCannotBeWritten, in its log and its metrics: it is not ready then, and
