@@ -334,3 +334,24 @@ func TestPagesOfAnotherRoleDoNotExist(t *testing.T) {
 	}
 	require.Zero(t, w.count(`SELECT count(*) FROM notice_target`))
 }
+
+// TestNoPageWithAFormIsCompressed: its length would tell who chose a part of it something of the form's token.
+// Only the references are, which show nothing of anybody.
+func TestNoPageWithAFormIsCompressed(t *testing.T) {
+	w := newWorld(t)
+	owner, _ := w.owner("Acme", 0)
+	operator := w.operator()
+	packed := func(b *browser, path string) string {
+		p := b.do(http.MethodGet, path, nil, func(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip") })
+		require.Equal(t, http.StatusOK, p.StatusCode, path)
+		return p.Header.Get("Content-Encoding")
+	}
+	for _, path := range []string{"/", "/keys", "/settings", "/settings/webhook", "/activity", "/usage", "/credits", "/requests?search=x"} {
+		require.Empty(t, packed(owner, path), path)
+	}
+	for _, path := range []string{"/accounts?q=x", "/accounts/1", "/people?q=x", "/activity?q=x", "/edges"} {
+		require.Empty(t, packed(operator, path), path)
+	}
+	require.Empty(t, packed(w.browser(), "/sign-in"))
+	require.Equal(t, "gzip", packed(operator, "/api"))
+}
