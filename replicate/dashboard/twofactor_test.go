@@ -336,3 +336,34 @@ func TestGuessingTheCodeThatSwitchesOffIsBounded(t *testing.T) {
 	}
 	require.Contains(t, off(10, a.code(0)), "There were too many attempts", "even with the right one")
 }
+
+// TestARecoveryCodeIsTakenAsPeopleTypeIt: in capitals, without its hyphens, or with spaces.
+func TestARecoveryCodeIsTakenAsPeopleTypeIt(t *testing.T) {
+	w := newWorld(t)
+	a := w.operator().enrol()
+	for i, typed := range []string{strings.ToUpper(a.recovery[0]), strings.ReplaceAll(a.recovery[1], "-", ""), strings.ReplaceAll(a.recovery[2], "-", " ") + " "} {
+		require.Contains(t, w.browser().enter("operator@example.com", typed).body, "Sign out", typed)
+		require.Equal(t, 9-i, w.count(`SELECT count(*) FROM recovery_code`))
+	}
+}
+
+// TestTheLogSaysFromWhereACodeWasEntered, a wrong one and the right one.
+func TestTheLogSaysFromWhereACodeWasEntered(t *testing.T) {
+	w := newWorld(t)
+	a := w.operator().enrol()
+	b := w.browser()
+	b.address = "192.0.2.77"
+	b.enter("operator@example.com", "wrong")
+	require.Contains(t, b.again(a.code(0)).body, "Sign out")
+	log, err := w.client.AuditPage(t.Context(), 0, writer.ListQuery{Limit: 3})
+	require.NoError(t, err)
+	var said [][4]string
+	for _, e := range log.Data {
+		said = append(said, [4]string{e.Act, e.Actor, e.Address, e.Detail})
+	}
+	require.Equal(t, [][4]string{
+		{"sign in", "operator@example.com", "192.0.2.77", "a browser of tests"},
+		{"enter wrong code", "", "192.0.2.77", "operator@example.com"},
+		{"enter password", "operator@example.com", "192.0.2.77", "a browser of tests"},
+	}, said)
+}
