@@ -338,3 +338,27 @@ func TestAnOwnerMayTryASearch(t *testing.T) {
 	require.NotContains(t, p.body, "search.js")
 	require.NotContains(t, p.Header.Get("Content-Security-Policy"), "connect-src")
 }
+
+// TestAPasswordMadeOfTheAccountsNameIsRefused when it is first chosen.
+func TestAPasswordMadeOfTheAccountsNameIsRefused(t *testing.T) {
+	w := newWorld(t)
+	i, err := w.client.Invite(t.Context(), "owner@example.com", w.account("Acme Traders", 0))
+	require.NoError(t, err)
+	b, path := w.browser(), "/invitations/"+i.Token
+	b.get(path)
+	require.Contains(t, b.post(path, "password", "Acme-Traders-12").text(), "This password would be guessed soon")
+	require.Equal(t, http.StatusUnprocessableEntity, b.seen.StatusCode)
+	require.Contains(t, b.post(path, "password", password).text(), "Welcome.")
+}
+
+// TestTheOverviewWarnsOfAKeyTwoWeeksBeforeItEnds.
+func TestTheOverviewWarnsOfAKeyTwoWeeksBeforeItEnds(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 0)
+	end := w.clock().Add(14 * 24 * time.Hour)
+	_, err := w.client.AddKeyWith(t.Context(), account, writer.KeySettings{Name: "billing", Expires: &end})
+	require.NoError(t, err)
+	require.NotContains(t, b.get("/").text(), "Give it a later end")
+	w.pass(time.Minute)
+	require.Contains(t, b.get("/").text(), "Give it a later end")
+}

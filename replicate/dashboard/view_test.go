@@ -1,6 +1,9 @@
 package dashboard
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -131,4 +134,64 @@ func TestAPhoneShowsTheLastDays(t *testing.T) {
 	require.NotEmpty(t, c.Narrow.Bars[phoneDays-1].Parts)
 	require.Contains(t, c.Narrow.Summary, "Calls of the last 14 days: 5,")
 	require.NotEmpty(t, c.Wide.Bars[chartDays-1].Parts)
+}
+
+// TestBothStepsOfASignInNameTheBrowser, of which the log has the whole User-Agent.
+func TestBothStepsOfASignInNameTheBrowser(t *testing.T) {
+	const agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+	for _, act := range []string{signInAct, passwordAct} {
+		require.Equal(t, "Firefox on Linux", activity{writer.AuditEntry{Act: act, Detail: agent}}.Particulars(), act)
+	}
+	require.Equal(t, agent, activity{writer.AuditEntry{Act: "rename key", Detail: agent}}.Particulars())
+}
+
+// TestNoSpreadsheetTakesATextForAFormula, whatever it begins with.
+func TestNoSpreadsheetTakesATextForAFormula(t *testing.T) {
+	for _, text := range []string{"=1+1", "+1", "-1", "@SUM(1)", "\t=1", "\r=1"} {
+		require.Equal(t, "'"+text, inert(text))
+	}
+	for _, text := range []string{"", "billing", "1=1", "'=1"} {
+		require.Equal(t, text, inert(text))
+	}
+}
+
+// TestALinkHasTheSchemeOfItsPage: an invitation is a secret.
+func TestALinkHasTheSchemeOfItsPage(t *testing.T) {
+	plain, encrypted := httptest.NewRequest(http.MethodGet, "http://here.example/", nil), httptest.NewRequest(http.MethodGet, "https://here.example/", nil)
+	for _, c := range []struct {
+		secure bool
+		r      *http.Request
+		want   string
+	}{{false, plain, "http://here.example"}, {false, encrypted, "https://here.example"}, {true, plain, "https://here.example"}} {
+		d := &Dashboard{config: Config{Secure: c.secure}}
+		require.Equal(t, c.want, d.base(&visit{r: c.r}))
+	}
+}
+
+// TestEachErrorOfTheWriterIsToldAsWhatItIs: whether to wait, to send the form again, or to look first.
+func TestEachErrorOfTheWriterIsToldAsWhatItIs(t *testing.T) {
+	d, v := &Dashboard{config: Config{}.withDefaults()}, &visit{r: httptest.NewRequest(http.MethodPost, "/keys", nil)}
+	for _, c := range []struct {
+		err  error
+		want *refusal
+	}{
+		{writer.ErrNotFound, errMissing}, {writer.ErrMalformed, errFormBroken}, {writer.ErrKeyReused, errSentBefore}, {errBusy, errCrowded},
+		{writer.ErrTooMany, errTooMany}, {writer.ErrUnavailable, errOffline}, {writer.ErrFenced, errOffline}, {writer.ErrInternal, errBroken},
+		{fmt.Errorf("%w: %w", writer.ErrUncertain, writer.ErrUnavailable), errUncertain}, {errOldForm, errOldForm},
+	} {
+		require.Same(t, c.want, d.refusalOf(v, fmt.Errorf("add key: %w", c.err)), c.err)
+	}
+}
+
+// TestTheAnswersToFormsAreBounded, and the newest is kept.
+func TestTheAnswersToFormsAreBounded(t *testing.T) {
+	var f finished
+	now := time.Now()
+	for i := range 2*maxFinished + 1 {
+		v := &visit{r: httptest.NewRequest(http.MethodPost, fmt.Sprint("/", i), nil)}
+		f.put(v, now, answer{})
+		_, found := f.get(v, now)
+		require.True(t, found)
+	}
+	require.LessOrEqual(t, len(f.forms), maxFinished)
 }

@@ -142,3 +142,19 @@ func TestAWebhookThatCanNotBeIsRefusedInWords(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM notice_target`))
 	require.Equal(t, http.StatusNotFound, w.operator().get("/settings/webhook").StatusCode, "operators have alarms")
 }
+
+// TestAFormOfNoticesThatIsRefusedKeepsWhatWasTyped, also where notices are set already.
+func TestAFormOfNoticesThatIsRefusedKeepsWhatWasTyped(t *testing.T) {
+	b, _ := newWorld(t, withMail).owner("Acme", 0)
+	b.setWebhook("https://example.com/set", "5")
+	b.setMail("7")
+	require.Contains(t, b.setMail("8 or so").body, `name="low" value="8 or so"`)
+	require.Contains(t, b.get("/settings/mail").body, `name="low" value="7"`)
+	p := b.setWebhook("https://example.com/typed", "8 or so")
+	require.Contains(t, p.body, `name="low" value="8 or so"`)
+	require.Contains(t, p.body, `value="https://example.com/typed"`)
+	p = b.setWebhook("", "9")
+	require.Contains(t, p.body, `name="low" value="9"`)
+	require.NotContains(t, p.body, `value="https://example.com/set"`)
+	require.Contains(t, b.get("/settings/webhook").body, `value="https://example.com/set"`)
+}
