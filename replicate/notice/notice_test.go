@@ -602,3 +602,30 @@ func TestASenderFindsAndSendsByItself(t *testing.T) {
 		require.NoError(t, <-ended)
 	})
 }
+
+// TestAKeyWhoseEndIsChangedIsToldOfAgain: its owner was told another day.
+func TestAKeyWhoseEndIsChangedIsToldOfAgain(t *testing.T) {
+	o := noticetest.New(t, byWebhook)
+	o.SetWebhook(1, "https://example.com", 0, "")
+	hook := o.Webhook(1)
+	for days := range 3 {
+		o.Exec(`UPDATE api_key SET expires_at = ? WHERE id = 5`, o.Now.Add(time.Duration(days+2)*24*time.Hour).UnixMilli())
+		require.Equal(t, []string{notice.KeyEnding}, o.Look(hook), days)
+		o.Now = o.Now.Add(time.Second)
+		require.Empty(t, o.Look(hook), "once")
+	}
+}
+
+// TestTheMonthOfANoticeIsThatOfUTC, whose calls were counted, until its last minute.
+func TestTheMonthOfANoticeIsThatOfUTC(t *testing.T) {
+	o := noticetest.New(t, byWebhook)
+	o.SetWebhook(1, "https://example.com", 0, "")
+	hook := o.Webhook(1)
+	for _, at := range []time.Time{time.Date(2026, 1, 31, 23, 59, 0, 0, time.UTC), time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)} {
+		o.Now = at
+		o.Exec(`INSERT INTO pool (kind, subject, time_window, compensated, spent, lost) VALUES (?, 1, ?, 0, 9999, 0)`,
+			syncproto.Volume, syncproto.Month(at.UnixMilli()))
+		require.Equal(t, []string{notice.VolumeUsed}, o.Look(hook), at)
+		require.Equal(t, 1, o.Count(`SELECT count(*) FROM notice WHERE target = ? AND body ->> '$.data.month' = ?`, hook.ID, at.Format("2006-01")))
+	}
+}

@@ -388,3 +388,17 @@ func TestThePageNamesTheTimeOfAReceiver(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(page), "Answer with 2xx within "+strconv.Itoa(int(attemptLimit/time.Second))+" seconds.")
 }
+
+// TestEverySuccessIsOne: some receivers answer that they will look later.
+func TestEverySuccessIsOne(t *testing.T) {
+	r := newReceiver(t)
+	o := newOffice(t, Config{Private: true, Trust: r.trust()})
+	o.set(r.URL)
+	for _, status := range []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent} {
+		r.answer(status)
+		require.NoError(t, o.test())
+		require.Equal(t, 1, o.send(), status)
+		require.NotNil(t, o.last().Delivered, status)
+		o.Now = o.Now.Add(time.Second)
+	}
+}
