@@ -170,3 +170,28 @@ func TestTheTimeOfAStatementBeginsBeforeItsConnection(t *testing.T) {
 	s.release(c, nil)
 	require.ErrorIs(t, <-ended, ErrTimeout)
 }
+
+// TestAFileInTheMiddleOfAPushIsTakenWhereTheOpenOneIsToo: it follows, which the open one does no longer.
+func TestAFileInTheMiddleOfAPushIsTakenWhereTheOpenOneIsToo(t *testing.T) {
+	r, _ := replicaAt(time.UnixMilli(600_000), view{file: openSmall(t, 1)}, nil)
+	r.config.Database, r.config.File, r.released = schema.Registry, registryFile(t, begun+"UPDATE pushing SET dirty = 1"), true
+	r.unheld = "its records came before"
+	opened, _, err := r.openFile(500_000)
+	require.NoError(t, err)
+	require.NoError(t, opened.Close())
+}
+
+// TestNothingIsReadBesideTheFirstPush: there is no release before it.
+func TestNothingIsReadBesideTheFirstPush(t *testing.T) {
+	path := registryFile(t, begun)
+	read := func() bool {
+		b := OpenBeside(path)
+		defer b.Close()
+		b.Refresh()
+		_, _, ok := b.Read(t.Context(), "SELECT count(*) FROM company", nil)
+		return ok
+	}
+	require.True(t, read(), "a release is held")
+	execIn(t, path, "DELETE FROM release")
+	require.False(t, read())
+}
