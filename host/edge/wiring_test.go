@@ -3,11 +3,13 @@ package edge_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/julienschmidt/httprouter"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
@@ -23,6 +26,8 @@ import (
 	"regedge/handler/ident"
 	"regedge/host/edge"
 	"regedge/host/hint"
+	"regedge/host/server"
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/meter"
 	"regedge/replicate/metering/writer"
@@ -159,6 +164,45 @@ func TestWhatANodeItselfRefusesIsExplainedAtItsPages(t *testing.T) {
 	answer, err := io.ReadAll(conn)
 	require.NoError(t, err)
 	require.Contains(t, string(answer), `"type":"https://docs.example/problems/invalid_request"`)
+}
+
+// TestANodeIsServedAsItsOperatorChose: with TLS, behind a proxy, with pages, and with problems that lead to them.
+func TestANodeIsServedAsItsOperatorChose(t *testing.T) {
+	web := httptest.NewTLSServer(nil) // for its certificate
+	defer web.Close()
+	proxies, err := server.ParseProxies([]string{"127.0.0.1"})
+	require.NoError(t, err)
+	log := new(testkit.Log)
+	s := serve(t, func(c *edge.Config) {
+		c.TLS, c.Proxies, c.DocsURL = &tls.Config{Certificates: web.TLS.Certificates}, proxies, "https://docs.example"
+		c.Pages = func(r *httprouter.Router) {
+			r.GET("/guides", func(w http.ResponseWriter, _ *http.Request, _ httprouter.Params) { _, _ = io.WriteString(w, "a guide") })
+		}
+		c.Log = slog.New(slog.NewTextHandler(log, nil))
+	})
+	client := web.Client()
+	get := func(path string) (status int, body string) {
+		request, err := http.NewRequest(http.MethodGet, "https://"+s.addr+path, nil)
+		require.NoError(t, err)
+		request.Header.Set("X-Forwarded-For", "192.0.2.9")
+		response, err := client.Do(request)
+		require.NoError(t, err)
+		defer response.Body.Close()
+		content, err := io.ReadAll(response.Body)
+		require.NoError(t, err)
+		return response.StatusCode, string(content)
+	}
+	status, body := get("/guides")
+	require.Equal(t, 200, status)
+	require.Equal(t, "a guide", body)
+	status, body = get("/v1/companies/" + sampletest.CompanyEveryField)
+	require.Equal(t, 401, status)
+	require.Contains(t, body, `"type":"https://docs.example/problems/missing_api_key"`)
+	status, body = get("/readyz")
+	require.Equal(t, 503, status)
+	require.Contains(t, body, meter.ErrNoEpoch.Error())
+	require.Eventually(t, func() bool { return strings.Count(log.String(), "client=192.0.2.9") == 3 }, time.Minute, time.Millisecond)
+	client.CloseIdleConnections()
 }
 
 // TestTheWriterGetsTheRequestsOfAKey, also those that were refused, and the node its new tokens.
