@@ -263,6 +263,9 @@ func TestARefusalOverHTTP2HasTheMethodOfItsRequest(t *testing.T) {
 	for _, method := range []string{"HEAD", "POST"} {
 		require.Contains(t, r.log.String(), `"method":"`+method+`","route":"invalid","status":400`)
 	}
+	for _, line := range r.log.lines() {
+		require.Contains(t, line, `"client":"127.0.0.1"`)
+	}
 }
 
 // TestOPTIONSOfTheWholeServerIsAnsweredAsOverHTTP1: net/http has an answer of its own, without a request id.

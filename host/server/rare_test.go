@@ -405,3 +405,26 @@ func TestWhoIsHeldUpHasNoFurtherRequestAnswered(t *testing.T) {
 		require.Equal(t, longestHolds, time.Since(began))
 	})
 }
+
+// noting is an Answerer that keeps the names of the fields that it gets.
+type noting struct{ names []string }
+
+func (n *noting) Answer(_ context.Context, q *handler.Request, a *handler.Response) error {
+	for _, field := range q.Headers {
+		n.names = append(n.names, field.Name)
+	}
+	a.Status = 200
+	return nil
+}
+
+// TestTheHostIsNoFieldOfARequest over HTTP/2, where it may come twice.
+func TestTheHostIsNoFieldOfARequest(t *testing.T) {
+	got := new(noting)
+	s, _ := without(t, Config{Answerer: got})
+	r := httptest.NewRequest(http.MethodGet, "https://h/v1/llps/AAA-0001", nil)
+	r.Header["Host"], r.Header["X-A"] = []string{"h"}, []string{"b"}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	require.Equal(t, 200, w.Code)
+	require.Equal(t, []string{"X-A"}, got.names)
+}
