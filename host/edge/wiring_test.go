@@ -153,6 +153,16 @@ func TestWhoWasRefusedIsRefusedWithoutTheEngine(t *testing.T) {
 	require.Equal(t, "2", scrape(s.metrics)["regedge_requests_screened_total"])
 }
 
+// TestAnInstanceAnswersOneRequestAfterTheOther: to make one costs as much as many lookups.
+func TestAnInstanceAnswersOneRequestAfterTheOther(t *testing.T) {
+	s := serve(t, func(c *edge.Config) { c.Engine = edge.Wazero })
+	for range 3 {
+		require.Equal(t, 200, s.ask(t, ident.SandboxKey))
+	}
+	require.Equal(t, "1", scrape(s.metrics)["regedge_instances_created_total"])
+	require.Equal(t, "0", scrape(s.metrics)["regedge_instances_discarded_total"])
+}
+
 // TestWhatANodeItselfRefusesIsExplainedAtItsPages.
 func TestWhatANodeItselfRefusesIsExplainedAtItsPages(t *testing.T) {
 	s := serve(t, func(c *edge.Config) { c.DocsURL = "https://docs.example" })
