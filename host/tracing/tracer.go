@@ -106,7 +106,11 @@ func (t *Tracer) Sample(traceparent string) (parent trace.SpanContext, sampled b
 	if parent = parse(traceparent); !parent.IsSampled() {
 		return parent, false
 	}
-	return parent, t.asked.take()
+	if !t.asked.take() {
+		t.refused.Inc()
+		return parent, false
+	}
+	return parent, true
 }
 
 // flagAt is the index of the last hex digit of the flags: its lowest bit asks for a trace.

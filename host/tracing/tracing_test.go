@@ -154,7 +154,7 @@ func TestTheSecondsAreThoseOfTheClock(t *testing.T) {
 	})
 }
 
-// TestClientsThatAskAtOnceGetNoMoreTraces than are allowed.
+// TestClientsThatAskAtOnceGetNoMoreTraces than are allowed, and each of the others is counted.
 func TestClientsThatAskAtOnceGetNoMoreTraces(t *testing.T) {
 	const clients, seconds = 8, 2000
 	var now, traced atomic.Int64
@@ -175,6 +175,7 @@ func TestClientsThatAskAtOnceGetNoMoreTraces(t *testing.T) {
 		asking.Wait()
 	}
 	require.EqualValues(t, seconds, traced.Load())
+	require.EqualValues(t, seconds*(clients-1), f.value(t, refused, ""))
 }
 
 func TestTraceparents(t *testing.T) {
