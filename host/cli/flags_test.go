@@ -1,17 +1,26 @@
 package cli
 
 import (
+	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/host/doctor"
 	"regedge/host/server"
 	"regedge/host/service"
+	"regedge/internal/testkit"
+	"regedge/schema"
+	"regedge/schema/sample"
 )
 
 func TestAServerIsToldFromAFile(t *testing.T) {
@@ -81,4 +90,36 @@ func TestTokensLeaveThisMachineByTLSAlone(t *testing.T) {
 	}
 	require.ErrorContains(t, (&tlsFlags{TLSCert: "its.crt", BehindTLS: true}).check("127.0.0.1:8081"), "go together")
 	require.ErrorContains(t, (&tlsFlags{TLSKey: "its.key", BehindTLS: true}).check("127.0.0.1:8081"), "go together")
+}
+
+// TestAnUnfinishedRegistryIsLeftToThePush, which says how it is finished; a damaged one is refused before.
+func TestAnUnfinishedRegistryIsLeftToThePush(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	_, err := sample.Import(t.Context(), path, time.Now)
+	require.NoError(t, err)
+	require.NoError(t, refuseBroken(t.Context(), path))
+	change := func(statement string) {
+		t.Helper()
+		db, err := schema.OpenFile(path)
+		require.NoError(t, err)
+		_, err = db.Exec(statement)
+		require.NoError(t, errors.Join(err, db.Close()))
+	}
+	change("DELETE FROM director")
+	require.ErrorContains(t, refuseBroken(t.Context(), path), "is not whole, and nothing was written")
+	change("DELETE FROM release")
+	require.NoError(t, refuseBroken(t.Context(), path))
+}
+
+// TestAReplicaWithoutTLSIsAskedForItsPrimary, too.
+func TestAReplicaWithoutTLSIsAskedForItsPrimary(t *testing.T) {
+	p := start("doctor", "replica", "--dir", t.TempDir(), "--listen", testkit.FreePort(t), "--primary", "http://"+testkit.FreePort(t), "--json")
+	require.Equal(t, exitFailure, <-p.ended)
+	var found diagnosis
+	require.NoError(t, json.Unmarshal([]byte(p.stdout.String()), &found))
+	for _, what := range []string{"queries", "primary"} {
+		at := slices.IndexFunc(found.Findings, func(f doctor.Finding) bool { return f.What == what })
+		require.GreaterOrEqual(t, at, 0, what)
+		require.Contains(t, found.Findings[at].Found, "nothing listens at", what)
+	}
 }

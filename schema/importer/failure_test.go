@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ncruces/go-sqlite3"
@@ -200,6 +201,7 @@ func TestErrorsOfTheMachineSayWhatToDo(t *testing.T) {
 	require.ErrorContains(t, withHint(sqlite3.NOTADB), "name another file")
 	require.ErrorContains(t, withHint(sqlite3.BUSY), "wait for it")
 	require.ErrorContains(t, withHint(fmt.Errorf("write sorted records: %w", syscall.ENOSPC)), "make room")
+	require.ErrorContains(t, withHint(fmt.Errorf("read: %w", flate.CorruptInputError(7))), "the file is damaged")
 	require.NoError(t, withHint(nil))
 }
 

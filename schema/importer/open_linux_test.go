@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,4 +44,17 @@ func TestTwoImportsMakeNoRegistryAtOnce(t *testing.T) {
 	require.Equal(t, "of the other import", string(content))
 	require.NoError(t, other.Close())
 	w.text("2025-05-05", headerA+rowA)
+}
+
+// TestRejectsThatCanNotBeWrittenEndTheImport: who asked for them would take an empty file for none.
+func TestRejectsThatCanNotBeWrittenEndTheImport(t *testing.T) {
+	for _, rows := range []string{"x" + rowA, "x" + rowA + rowA} {
+		w := newFixture(t)
+		w.rejects = "/dev/full"
+		report, err := Run(t.Context(), w.config("2025-05-05", w.file(headerA+rows)))
+		require.ErrorContains(t, err, "the rejects file", rows)
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.Empty(t, report.Release, rows)
+		require.Empty(t, w.registryFiles(), rows)
+	}
 }

@@ -3,6 +3,9 @@ package importer
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -198,6 +201,11 @@ func TestSomeUnlikelyValuesAreTaken(t *testing.T) {
 				row[1] = []string{"ROC Goa", "ROCKY FOODS LIMITED", "Active"}[i%3]
 			}
 		},
+		"half of the names": func(i int, row []string) {
+			if i%2 == 0 {
+				row[1] = "ROC Goa"
+			}
+		},
 		"capitals": func(i int, row []string) {
 			if i%2 == 0 {
 				row[6], row[7] = row[7], row[6]
@@ -269,4 +277,36 @@ func TestEqualCapitalsSayNothingOfTheOrderOfTheirColumns(t *testing.T) {
 	w := newFixture(t)
 	_, err := Run(t.Context(), w.config("2025-05-05", w.file(swapped+strings.TrimPrefix(equal, headerA))))
 	require.ErrorContains(t, err, "are the columns AuthorizedCapital and PaidupCapital swapped?")
+}
+
+// TestARowIsARepeatedHeaderAsAWhole: one whose number alone is like the header's is data, and wrong.
+func TestARowIsARepeatedHeaderAsAWhole(t *testing.T) {
+	f := newFixture(t).text("2025-05-05", headerA+rowA+"CIN"+rowA[21:]+headerA)
+	require.Equal(t, map[string]int64{"invalid CIN": 1}, f.Rejected)
+	require.Equal(t, map[string]int64{"repeated header": 1}, f.LeftOut)
+}
+
+// TestAFileThatIsNotThereIsNamedOnce.
+func TestAFileThatIsNotThereIsNamedOnce(t *testing.T) {
+	w := newFixture(t)
+	missing := filepath.Join(w.folder, "missing.csv")
+	_, err := Run(t.Context(), w.config("2025-05-05", missing))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.Equal(t, 1, strings.Count(err.Error(), missing), err.Error())
+}
+
+// TestAnEmptyFileStaysEmptyWhenAnImportFails, as no file at all would.
+func TestAnEmptyFileStaysEmptyWhenAnImportFails(t *testing.T) {
+	w := newFixture(t)
+	require.NoError(t, os.WriteFile(w.registry, nil, 0o600))
+	config := w.config("2025-05-05", w.file(headerA+rowA+"x"+rowA))
+	config.MaxRejected = new(int64)
+	_, err := Run(t.Context(), config)
+	require.ErrorIs(t, err, ErrTooManyRejected)
+	require.Equal(t, []string{w.registry}, w.registryFiles())
+	content, err := os.ReadFile(w.registry)
+	require.NoError(t, err)
+	require.Empty(t, content)
+	w.text("2025-05-05", headerA+rowA)
+	require.Equal(t, "1", w.row("SELECT count(*) FROM company"))
 }

@@ -370,3 +370,24 @@ func TestTextThatWasEncodedTwiceIsReadAsItWas(t *testing.T) {
 		require.Equal(t, want, clean(in), "%q", in)
 	}
 }
+
+// TestAnAddressIsNoState, in a row whose values are shifted by a column.
+func TestAnAddressIsNoState(t *testing.T) {
+	for _, s := range []string{"1 BEACH ROAD", "CALANGUTE, GOA", "Pune 411001", "#REF!", "BEHIND THE OLD POST OFFICE OF CALANGUTE BESIDE THE TEMPLE OF THE VILLAGE"} {
+		require.Equal(t, record.Null, stateName(s).Kind, s)
+	}
+	require.Equal(t, "Isle of Atlantis", stateName("ISLE OF ATLANTIS").Text, "one that may come")
+}
+
+// TestAPartnerWhoLeftIsRetired, in each of the words for it.
+func TestAPartnerWhoLeftIsRetired(t *testing.T) {
+	for s, want := range map[string]string{
+		"Retired": "RETIRED", "resigned": "RETIRED", "Ceased": "RETIRED", "ACTIVE": "ACTIVE", "In-active": "INACTIVE", "": "", "NA": "",
+	} {
+		status, err := partnerStatus(s)
+		require.NoError(t, err, s)
+		require.Equal(t, want, status.Text, s)
+	}
+	_, err := partnerStatus("perhaps")
+	require.ErrorIs(t, err, errStatus)
+}
