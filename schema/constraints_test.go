@@ -170,7 +170,7 @@ func TestDueNoticesAndOldRequestsAreFoundByAnIndex(t *testing.T) {
 		"SELECT 1 FROM notice WHERE target = 1 AND next_at IS NOT NULL AND next_at < 9": "notice_due (target=? AND next_at>? AND next_at<?)",
 		"SELECT 1 FROM notice WHERE target = 1 AND kind = 'test' AND about = ''":        "notice_once (target=? AND kind=? AND about=?)",
 		"SELECT id FROM notice WHERE target = 1 ORDER BY at DESC":                       "notice_by_target (target=?)",
-		"SELECT code FROM request_log WHERE id > 'a'":                                   "request_log_by_id (id>?)",
+		"SELECT code FROM request_log WHERE id > 'a'":                                   "COVERING INDEX request_log_by_id (id>?)",
 		"SELECT 1 FROM audit WHERE account = 1 ORDER BY id DESC":                        "audit_by_account (account=?)",
 	} {
 		rows, err := db.Query("EXPLAIN QUERY PLAN " + query)
@@ -185,6 +185,6 @@ func TestDueNoticesAndOldRequestsAreFoundByAnIndex(t *testing.T) {
 		require.NoError(t, rows.Err())
 		rows.Close()
 		require.Len(t, plans, 1, "%s: %v: nothing is sorted", query, plans)
-		require.Regexp(t, `^SEARCH \w+ USING (COVERING )?INDEX `+regexp.QuoteMeta(index)+`$`, plans[0], query)
+		require.Regexp(t, `^SEARCH \w+ USING .*`+regexp.QuoteMeta(index)+`$`, plans[0], query)
 	}
 }
