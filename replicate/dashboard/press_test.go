@@ -307,7 +307,7 @@ func TestTablesSayWhatTheirHeadsSay(t *testing.T) {
 	require.NoError(t, err)
 	op := w.operator()
 	expect(op, "/accounts", "Acme", map[string]string{"Balance": "997", "Spent": "3", "Plan": "growth"})
-	expect(op, "/edges", "one", map[string]string{"Release": "2026-10", "Registry lag": "1s", "Access lag": "2s", "Charges unsettled": "4", "Version": "1.2.3", "State": "away the disk hangs"})
+	expect(op, "/edges", "one", map[string]string{"Release": "2026-10", "Registry lag": "1s", "Access lag": "2s", "Charges unsettled": "4", "Credits leased": "0", "Version": "1.2.3", "State": "away the disk hangs"})
 	expect(op, "/edges", "release-9", map[string]string{"Companies": "11", "LLPs": "12", "Directors": "13", "Appointments": "14", "Partners": "15"})
 }
 
@@ -416,4 +416,32 @@ func TestPagesSayWhatEnds(t *testing.T) {
 	w.pass(25 * time.Hour)
 	o.requireIn("acme@example.com").get("/keys")
 	require.Equal(t, ends.UTC().Format("2 Jan 2006, 15:04")+", expired", o.cells("ended")["Ended"])
+}
+
+// TestCancelLeadsBack to the list or the page that what would end is of, and ends nothing.
+func TestCancelLeadsBack(t *testing.T) {
+	w := newWorld(t)
+	o, account := w.owner("Acme", 0)
+	key, err := w.client.AddKey(t.Context(), account, "billing")
+	require.NoError(t, err)
+	_, err = w.client.AddOwnerToken(t.Context(), account, "report", writer.RoleRead, time.Hour)
+	require.NoError(t, err)
+	op := w.operator()
+	at := "/accounts/" + strconv.FormatInt(account, 10)
+	for _, c := range []struct {
+		who              *browser
+		from, link, back string
+	}{
+		{o, "/settings/tokens", "End report", "/settings/tokens"},
+		{o, "/keys/" + strconv.FormatInt(key.ID, 10), "Revoke key…", "/keys"},
+		{op, at, "Suspend account…", at},
+		{op, at, "Remove acme@example.com", "/people"},
+	} {
+		c.who.get(c.from)
+		c.who.follow(c.link)
+		require.Equal(t, c.back, c.who.follow("Cancel").Request.URL.Path, c.link)
+	}
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM owner_token WHERE ends_at > ?`, w.clock().UnixMilli()))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM api_key WHERE revoked_at IS NULL`))
+	require.Zero(t, w.count(`SELECT count(*) FROM account WHERE suspended`))
 }
