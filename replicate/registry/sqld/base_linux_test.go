@@ -356,3 +356,42 @@ func (c counted) Write(p []byte) (int, error) {
 	c.all.Add(int64(n))
 	return n, err
 }
+
+// TestAReplicaThatHasMoreThanItsPrimaryIsCopiedAnew: the primary's directory is yesterday's. sqld would have the replica wait for
+// the frames after those that it has, and add them to another history.
+func TestAReplicaThatHasMoreThanItsPrimaryIsCopiedAnew(t *testing.T) {
+	for name, begin := range map[string]func(*gated){
+		"from a base": func(g *gated) { g.handOver(1) },
+		"from an empty database": func(g *gated) {
+			sqldtest.Exec(t, g.Server, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := startGated(t)
+			begin(g)
+			near, log := g.replica("")
+			follows(t, near, 1)
+			yesterday := filepath.Join(t.TempDir(), "yesterday")
+			g.Stop()
+			require.NoError(t, os.CopyFS(yesterday, os.DirFS(g.Dir)))
+			require.NoError(t, g.Start())
+			sqldtest.Await(t, g.Server, "")
+			for number := 2; number <= 9; number++ { // a frame each
+				sqldtest.Exec(t, g.Server, fmt.Sprintf("UPDATE probe SET n = %d", number))
+			}
+			follows(t, near, 9)
+			require.NotContains(t, log.String()+g.log.String(), "set back")
+
+			g.Stop()
+			require.NoError(t, os.RemoveAll(g.Dir))
+			require.NoError(t, os.CopyFS(g.Dir, os.DirFS(yesterday)))
+			require.NoError(t, g.Start())
+			sqldtest.Await(t, g.Server, "")
+			sqldtest.Exec(t, g.Server, "UPDATE probe SET n = 10")
+			follows(t, near, 10)
+			sqldtest.RequireIntact(t, sqld.File(near.Dir))
+			require.Equal(t, 1, times(log, "the replica has more than its primary"), log.String())
+			require.Equal(t, 1, times(g.log, "it has more than this primary"), g.log.String())
+		})
+	}
+}

@@ -81,7 +81,7 @@ type gate struct {
 
 	mu    sync.Mutex
 	calls map[string]int // in progress, by the serial number of the certificate
-	told  time.Time      // when a copy was last said to be refused
+	told  time.Time      // when a refusal was last logged, see tell
 	// follows are the certificates, by serial number, whose replicas have said that they follow the log.
 	follows map[string]bool
 }
@@ -194,6 +194,8 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.serveBase(w, r, from.Subject.CommonName, who)
 	case g.lacksBase(r, who):
 		g.refuseCopy(w, r, from.Subject.CommonName)
+	case g.isBehind(r):
+		g.refuseAhead(w, r, from.Subject.CommonName)
 	case wantsPieces(r):
 		c.proxy.ServeHTTP(inPieces(w), r)
 	default:
@@ -219,6 +221,52 @@ func (g *gate) lacksBase(r *http.Request, who string) bool {
 	return err == nil && nextFrame(call) < b.First
 }
 
+// isBehind reports whether a call asks for frames beyond the end of the log: the primary's directory was set back, as by a
+// copy of yesterday. sqld would let the replica wait, and send it what comes in place of the frames that it has.
+func (g *gate) isBehind(r *http.Request) bool {
+	if r.URL.Path == helloCall {
+		return false
+	}
+	call, err := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(call))
+	if err != nil || nextFrame(call) == 0 {
+		return false
+	}
+	_, next, err := readLog(primaryLog(g.dir))
+	return err == nil && nextFrame(call) > next
+}
+
+// refuseAhead refuses a replica that has more than the primary, and copies it anew for that.
+func (g *gate) refuseAhead(w http.ResponseWriter, r *http.Request, from string) {
+	g.tell(fmt.Sprintf("refused %q: it has more than this primary, whose directory was set back, as by a copy of an earlier day; an up-to-date regedge replica copies it anew", from))
+	pauseRefused(r)
+	refuse(w, unavailable, logIsBehind)
+}
+
+// logIsBehind is the answer to a replica that has more than its primary.
+const logIsBehind = "the log ends before that frame"
+
+// tell logs a refusal, unless one was logged within refusedEvery.
+func (g *gate) tell(line string) {
+	g.mu.Lock()
+	say := time.Since(g.told) > refusedEvery
+	if say {
+		g.told = time.Now()
+	}
+	g.mu.Unlock()
+	if say {
+		g.output.say(line)
+	}
+}
+
+// pauseRefused lets who was refused wait.
+func pauseRefused(r *http.Request) {
+	select {
+	case <-time.After(refusedPause):
+	case <-r.Context().Done():
+	}
+}
+
 // nextFrame is the field next_offset of a LogOffset, by which a replica asks for the log: the field 1, a number, after the
 // five bytes that begin a message of gRPC (protocol buffers, "Encoding"). Without the field it is 0.
 func nextFrame(call []byte) uint64 {
@@ -233,25 +281,14 @@ func nextFrame(call []byte) uint64 {
 // refuseCopy refuses a replica that has no base, and ends its connection, so that it asks for the base with the next one.
 // One of an earlier version can't, and tries again at once.
 func (g *gate) refuseCopy(w http.ResponseWriter, r *http.Request, from string) {
-	g.mu.Lock()
-	say := time.Since(g.told) > refusedEvery
-	if say {
-		g.told = time.Now()
-	}
-	g.mu.Unlock()
-	if say {
-		g.output.say(fmt.Sprintf("refused %q a copy page by page: the log begins at a compressed database, which an up-to-date regedge replica fetches", from))
-	}
-	select {
-	case <-time.After(refusedPause):
-	case <-r.Context().Done():
-	}
+	g.tell(fmt.Sprintf("refused %q a copy page by page: the log begins at a compressed database, which an up-to-date regedge replica fetches", from))
+	pauseRefused(r)
 	w.Header().Set("Connection", "close")
 	refuse(w, unavailable, "the log begins at a compressed database: upgrade regedge replica")
 }
 
 const (
-	// refusedEvery is the least time between two lines about copies that were refused, refusedPause how long one waits.
+	// refusedEvery is the least time between two lines about replicas that were refused, refusedPause how long one waits.
 	refusedEvery = time.Minute
 	refusedPause = 250 * time.Millisecond
 )

@@ -29,8 +29,9 @@ type relay struct {
 	served  chan struct{}          // closed when it has stopped
 	ctx     context.Context        // until close
 	end     func()
-	held    sync.RWMutex // while it is locked, nothing of the primary is passed on
-	fetcher *fetcher     // nil without certificates, which a gate asks for
+	held    sync.RWMutex  // while it is locked, nothing of the primary is passed on
+	fetcher *fetcher      // nil without certificates, which a gate asks for
+	ahead   chan struct{} // has an element once the primary has said that the replica has more than it has
 	proxy   *httputil.ReverseProxy
 }
 
@@ -50,7 +51,7 @@ func openRelay(config *Config, output *output, patience time.Duration) (*relay, 
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{output: output, served: make(chan struct{})}
+	r := &relay{output: output, served: make(chan struct{}), ahead: make(chan struct{}, 1)}
 	r.ctx, r.end = context.WithCancel(context.Background())
 	r.far = &http.Transport{
 		Protocols: onlyHTTP2(), DialContext: config.Traffic.dial, TLSHandshakeTimeout: patience, IdleConnTimeout: linkIdle,
@@ -99,6 +100,12 @@ func (r *relay) passOn(to *url.URL) *httputil.ReverseProxy {
 		},
 		ModifyResponse: func(answer *http.Response) error {
 			r.tell(nil)
+			if answer.Header.Get("Grpc-Message") == logIsBehind {
+				select {
+				case r.ahead <- struct{}{}:
+				default:
+				}
+			}
 			return unpack(answer)
 		},
 		FlushInterval: -1, // each frame of the log at once
@@ -192,6 +199,14 @@ func (r *relay) fetched() <-chan beginning {
 		return nil
 	}
 	return r.fetcher.fetched
+}
+
+// isAhead receives when the replica has more than its primary. Of a nil relay it receives nothing.
+func (r *relay) isAhead() <-chan struct{} {
+	if r == nil {
+		return nil
+	}
+	return r.ahead
 }
 
 // close ends all connections. A nil relay is closed.

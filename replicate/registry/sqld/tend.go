@@ -18,7 +18,7 @@ const (
 )
 
 // tend restarts a replica whose next database was fetched, one whose file is damaged (see header), one that hangs (see
-// silence), and one that has lost its database, which is a defect of sqld 0.24. A primary that
+// silence), one that has more than its primary, and one that has lost its database, which is a defect of sqld 0.24. A primary that
 // was killed starts a new log, and its replicas remove their files to copy it. When SQLite removes
 // one of those files at the same moment, as it does when a connection closes, sqld drops the
 // database: it answers 404 and does not follow the primary until it is restarted. It logs one of
@@ -52,6 +52,12 @@ func (s *Server) tend(r *run) {
 			// Nothing of the old database is needed any more, so the server is not asked to close it.
 			s.restart(r, "starting again with the database that was copied", os.Kill, func() error { return s.placeFetched(begin) })
 			return
+		case <-r.relay.isAhead():
+			if s.untilCopy(time.Now()) <= 0 { // else it is told again
+				s.noteCopy(time.Now())
+				s.restart(r, "the replica has more than its primary, whose directory was set back: it is removed, and copied anew", os.Kill, s.discard)
+				return
+			}
 		case <-r.damaged:
 			if wait := s.untilCopy(time.Now()); again == nil && wait > 0 {
 				r.output.say(fmt.Sprintf("the replica's file is damaged again: it is copied anew in %.0f s", wait.Seconds()))
