@@ -149,3 +149,29 @@ func TestAnAnswerEndsTheTimeInVain(t *testing.T) {
 	w.leave(place, true)
 	require.False(t, w.inVain(1))
 }
+
+// TestATimeInVainEndsAlsoWhileNobodyWaits: an account that waited in vain an hour ago gets as many places as any.
+func TestATimeInVainEndsAlsoWhileNobodyWaits(t *testing.T) {
+	const start, hour = 1_790_000_000_000, 3_600_000
+	var w waiters
+	w.leave(w.enter(1, start), false)
+	require.Len(t, fill(&w, 2, start+hour), 43)
+	require.Len(t, fill(&w, 1, start+hour), 29)
+	w = waiters{}
+	w.leave(w.enter(1, start), false)
+	w.forgetOld(start + vainMillis)
+	require.True(t, w.inVain(1), "half a minute is not over")
+}
+
+// TestATimeInVainBeginsAnewWithEachRequestThatMayNotWait: its account still can't be decided here.
+func TestATimeInVainBeginsAnewWithEachRequestThatMayNotWait(t *testing.T) {
+	const start = 1_790_000_000_000
+	var w waiters
+	w.leave(w.enter(1, start), false)
+	for other := range int64(MaxWaiting / 2) {
+		w.line = append(w.line, &waiter{account: 2 + other})
+	}
+	for n := range int64(10) {
+		require.Nil(t, w.enter(1, start+n*vainMillis*2/3), n)
+	}
+}

@@ -92,8 +92,13 @@ func (w *waiters) drop(dropped *waiter) {
 
 // forgetOld drops accounts whose vain waits are old. A clock that went back begins anew.
 func (w *waiters) forgetOld(now int64) {
-	if past := now - w.vainSince; past < 0 || past >= vainMillis {
-		w.vain, w.vainBefore, w.vainSince = map[int64]struct{}{}, w.vain, now
+	past := now - w.vainSince
+	if past >= 0 && past < vainMillis {
+		return
+	}
+	w.vain, w.vainBefore, w.vainSince = map[int64]struct{}{}, w.vain, now
+	if past >= 2*vainMillis { // no request has waited since
+		clear(w.vainBefore)
 	}
 }
 
