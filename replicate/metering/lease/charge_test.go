@@ -130,6 +130,8 @@ func TestSandbox(t *testing.T) {
 		}
 		r := &charge.Request{ID: "n", Sandbox: true, Client: "192.0.2.9", PerMinute: 1000, Endpoint: charge.LLPs, Outcome: charge.Found}
 		require.Equal(t, charge.NotFoundCapExceeded, edge.Charge(start, r, false).Verdict.Code)
+		r.ID, r.Outcome = "malformed", charge.Failed
+		require.Equal(t, "", edge.Charge(start, r, false).Verdict.Code, "a request that can't be answered is told why")
 	})
 	t.Run("remembers a bounded number of clients", func(t *testing.T) {
 		for i := range 3 * sandboxClientsLimit {
@@ -200,4 +202,20 @@ func TestTheDemandOfTheLastSlotCounts(t *testing.T) {
 	for at, want := range map[int64]int{0: 3, slotMillis: 3, 2*slotMillis - 1: 3, 2 * slotMillis: 0} {
 		require.EqualValues(t, want, d.recent(at), at)
 	}
+}
+
+// TestNoNumberOfCreditsIsBelowZero, nor said of a refusal: -1 stands for a number that is not sent.
+func TestNoNumberOfCreditsIsBelowZero(t *testing.T) {
+	edge, _ := granted(t, 100)
+	poor := news(edge, 2, 100)
+	for i := range poor.Rows {
+		poor.Rows[i].Balance = 1 // others have spent more than the writer knew when it granted
+	}
+	edge.Apply(start, poor, false)
+	for i, credits := range []int64{0, 0, 0} {
+		a := edge.Charge(start, request(fmt.Sprint("r", i), charge.Found), false)
+		require.Equal(t, "", a.Verdict.Code)
+		require.Equal(t, credits, a.Verdict.CreditsRemaining)
+	}
+	require.EqualValues(t, charge.Unsent, Unavailable(charge.Verdict{CreditsRemaining: 5}).CreditsRemaining)
 }

@@ -208,14 +208,18 @@ func TestBatchesAreArchivedByTheLaterClock(t *testing.T) {
 			require.NoError(t, err)
 			defer m.Close()
 			e := &edge{Meter: m, name: "one"}
-			old := filepath.Join(state, fmt.Sprintf("batches-%08d.log", syncproto.Day(time.Now().Add(-3*day).UnixMilli())))
-			require.NoError(t, os.WriteFile(old, nil, 0o600))
+			var old string
+			for ago := range 8 { // the oldest comes after as many as are kept whatever the clocks say
+				at := time.Now().Add(day - time.Duration(ago)*day)
+				old = filepath.Join(state, fmt.Sprintf("batches-%08d.log", syncproto.Day(at.UnixMilli())))
+				require.NoError(t, os.WriteFile(old, nil, 0o600))
+			}
 			exchanged(t, e, 1)
 			e.charge(bookedAccount, charge.Failed) // reported too, and needs no lease
 			exchanged(t, e, 2)
 			later := time.Now().Add(max(own, 0))
 			require.FileExists(t, filepath.Join(state, fmt.Sprintf("batches-%08d.log", syncproto.Day(later.UnixMilli()))))
-			require.FileExists(t, old, "three days old by a right clock")
+			require.FileExists(t, old, "six days old by a right clock")
 		})
 	}
 }
