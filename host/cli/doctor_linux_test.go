@@ -335,6 +335,12 @@ func TestDoctorExaminesTheUnitsOfAMachine(t *testing.T) {
 	require.NoError(t, err, string(said))
 	require.Contains(t, string(said), "ok     writer: writer: it listens at "+c.addr("writer")+" and is ready")
 	require.Contains(t, string(said), "SOON   writer: standby: no standby is set up here, and no backup is watched")
+	require.NotContains(t, string(said), "client: ")
+	command = exec.Command(program, "doctor", "--units", units)
+	command.Env = append(os.Environ(), "REGEDGE_WRITER="+c.url(), "REGEDGE_TOKEN="+operatorToken)
+	said, err = command.CombinedOutput()
+	require.NoError(t, err, string(said))
+	require.Contains(t, string(said), "ok     client: writer: "+c.url()+" is ready", "the operator's own way to it, too")
 
 	put("edge.env", "# an edge\nREGEDGE_LISTEN="+closed+"\nREGEDGE_WRITER="+c.url()+"\nREGEDGE_TOKEN=wrong\n")
 	put("replica-access.env", "SQLD_HTTP_LISTEN_ADDR="+closed+"\nSQLD_PRIMARY_GRPC_URL=https://127.0.0.1:1\n")

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/doctor"
+	"regedge/host/hint"
 	"regedge/host/server"
 	"regedge/host/service"
 	"regedge/internal/testkit"
@@ -121,5 +124,17 @@ func TestAReplicaWithoutTLSIsAskedForItsPrimary(t *testing.T) {
 		at := slices.IndexFunc(found.Findings, func(f doctor.Finding) bool { return f.What == what })
 		require.GreaterOrEqual(t, at, 0, what)
 		require.Contains(t, found.Findings[at].Found, "nothing listens at", what)
+	}
+}
+
+// TestAWriterOfAnotherNameIsNoStranger: its certificate is good, and the address has another name.
+func TestAWriterOfAnotherNameIsNoStranger(t *testing.T) {
+	o := &operator{Writer: "https://10.0.0.1:8081"}
+	for want, err := range map[string]error{
+		"use a name of its certificate":      &url.Error{Op: "Get", URL: o.Writer, Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "10.0.0.1"}},
+		"set SSL_CERT_FILE to the ca.crt of": &url.Error{Op: "Get", URL: o.Writer, Err: x509.UnknownAuthorityError{}},
+	} {
+		require.Contains(t, hint.Of(o.explain(err)), want)
+		require.ErrorIs(t, o.explain(err), err)
 	}
 }
