@@ -216,7 +216,7 @@ func newRelease(t *testing.T) *workshop {
 	for _, args := range [][]string{
 		{"init", "-q"}, {"add", "."}, {"-c", "user.name=made up", "-c", "user.email=m@example.com", "commit", "-qm", "all"},
 	} {
-		said, code := w.run(nil, "git", args...)
+		said, code := w.run([]string{"GIT_COMMITTER_DATE=@1700000000 +0000"}, "git", args...)
 		require.Zero(t, code, said)
 	}
 	return w
@@ -248,6 +248,8 @@ func TestAReleaseIsWholeAndTheSameTwice(t *testing.T) {
 			require.NoError(t, err)
 			files = append(files, strings.TrimPrefix(header.Name, name))
 			require.Zero(t, header.Uid+header.Gid, header.Name)
+			require.Empty(t, header.Uname+header.Gname, header.Name)
+			require.EqualValues(t, 1_700_000_000, header.ModTime.Unix(), "%s: of the commit", header.Name)
 			if strings.HasSuffix(header.Name, "/regedge") {
 				require.EqualValues(t, 0o755, header.Mode&0o777)
 				program, err := io.ReadAll(archive)
