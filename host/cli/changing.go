@@ -31,9 +31,16 @@ func change[T any](ctx context.Context, m *Main, c *changing, look string,
 		key = writer.NewIdempotencyKey()
 	}
 	ctx = writer.WithIdempotencyKey(ctx, key)
+	made := false
 	err := show(m, &c.operator, func(w *writer.Client) (T, error) {
-		return call(ctx, retrying(m, w))
+		answer, err := call(ctx, retrying(m, w))
+		made = err == nil
+		return answer, err
 	}, text)
+	if made && err != nil { // on a full disk, say
+		return hint.With(fmt.Errorf("the change was made, but what came of it can't be printed: %w", err),
+			"to see it without another change, run the command again with --idempotency-key %s%s", key, c.again)
+	}
 	if errors.Is(err, writer.ErrUncertain) {
 		return hint.With(err, "regedge %s shows whether it was made; to make it once whatever happened, run the command again with --idempotency-key %s%s", look, key, c.again)
 	}

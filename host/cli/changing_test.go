@@ -12,11 +12,14 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/replicate/metering/writer"
 )
 
@@ -102,6 +105,31 @@ func TestEveryChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
 	a, err := c.client.Account(t.Context(), 1)
 	require.NoError(t, err)
 	require.EqualValues(t, 91, a.Bought+a.Compensated, "100 bought, 10 taken, and one refunded: each once")
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestAChangeThatCannotBePrintedIsToldAsMade: who is told that it failed would make it again.
+func TestAChangeThatCannotBePrintedIsToldAsMade(t *testing.T) {
+	c := startCentre(t)
+	id, _ := c.account(t, 10)
+	args := []string{"credit", "add", strconv.FormatInt(id, 10), "100", "--writer", c.url(), "--token", operatorToken}
+	said := new(testkit.Log)
+	full := &Main{Stdin: strings.NewReader(""), Stdout: fullDisk{}, Stderr: said, Environ: func() []string { return nil }, Now: time.Now}
+	require.Equal(t, exitFailure, full.Run(t.Context(), args))
+	require.Contains(t, said.String(), "the change was made, but what came of it can't be printed: no space left on device")
+	key := regexp.MustCompile(`--idempotency-key \S+`).FindString(said.String())
+	require.NotEmpty(t, key, said.String())
+
+	again := start(append(args, strings.Fields(key)...)...)
+	require.Equal(t, exitOK, endOf(t, again), again.stderr)
+	require.Contains(t, again.stdout.String(), "110")
+	a, err := c.client.Account(t.Context(), id)
+	require.NoError(t, err)
+	require.EqualValues(t, 110, a.Balance, "once")
 }
 
 // commandTree is the command line.
