@@ -37,6 +37,20 @@ func TestASecondWriterLeavesTheFirstAlone(t *testing.T) {
 	require.NoError(t, err, "the first one still holds the ledger")
 }
 
+// TestAWriterOfAnotherMachineIsLeftAlone as well: that it is heard tells that it runs, not where.
+func TestAWriterOfAnotherMachineIsLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	client, _, _ := start(t, dir)
+	files, _ := openDatabases(t, dir)
+	_, err := files.Exec(`UPDATE writer SET host = 'elsewhere', pid = 1`)
+	require.NoError(t, err)
+	_, _, err = openSecond(t, dir, false)
+	require.ErrorIs(t, err, writer.ErrHeld)
+	require.ErrorContains(t, err, "process 1 at elsewhere, since 20")
+	_, err = client.AddAccount(t.Context(), "made-up", "", "free")
+	require.NoError(t, err)
+}
+
 // TestASecondWriterThatIsToldTakesTheLedger is the same with TakeOver.
 func TestASecondWriterThatIsToldTakesTheLedger(t *testing.T) {
 	dir := t.TempDir()
