@@ -168,6 +168,20 @@ func TestARequestThatGoesAwayDoesNotWait(t *testing.T) {
 	}
 	require.Zero(t, m.Waiting())
 	require.Zero(t, m.Stats().Crowded)
+
+	gone, cancel := context.WithCancel(t.Context())
+	r := request(bookedAccount, charge.Found)
+	overHTTP := httptest.NewRequestWithContext(gone, http.MethodPost, r.Target(), nil)
+	overHTTP.Header.Set("Authorization", "Bearer meter-token")
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		m.Handler("meter-token").ServeHTTP(httptest.NewRecorder(), overHTTP)
+	}()
+	require.Eventually(t, func() bool { return m.Waiting() == 1 }, time.Minute, time.Millisecond)
+	cancel()
+	require.Eventually(t, func() bool { return m.Waiting() == 0 }, time.Minute, time.Millisecond, "nor one over HTTP")
+	<-answered
 }
 
 // TestAReportedBatchIsArchivedAfterACrash that came between its acknowledgement and the archive.
