@@ -390,6 +390,15 @@ func keysOf(header netmail.Header) (keys []string) {
 	return keys
 }
 
+// TestAServerOfThisMachineIsAskedForNoTLS where that is configured, although it offers it with a certificate that
+// nobody trusts.
+func TestAServerOfThisMachineIsAskedForNoTLS(t *testing.T) {
+	o := newOffice(t, mailtest.Options{}, func(c *Config) { c.Security, c.Trust, c.User, c.Password = None, nil, "", "" })
+	o.test()
+	require.Equal(t, 1, o.send())
+	require.NotNil(t, o.last().Delivered, o.last().Last)
+}
+
 func TestAnAddressThatIsNoneGetsNothing(t *testing.T) {
 	for _, address := range []string{
 		"", "ada", "Ada <ada@example.com>", "ada@example.com, eve@example.com", "ada@example.com\r\nRCPT TO:<eve@example.com>", "<ada@example.com>",
