@@ -384,6 +384,18 @@ func TestAPasswordOfAnotherCostIsHashedAnew(t *testing.T) {
 	require.Equal(t, http.StatusInternalServerError, w.browser().signIn("owner@example.com", password).StatusCode)
 }
 
+// TestAPasswordOfAnotherCostIsHashedAnewBeforeTheCode, which may never come.
+func TestAPasswordOfAnotherCostIsHashedAnewBeforeTheCode(t *testing.T) {
+	w := newWorld(t)
+	a := w.operator().enrol()
+	w.exec(`UPDATE user SET password = ?`, w.dashboard.HashAt(password, 1, 8, 1))
+	w.dashboard.DearPasswords()
+	b := w.browser()
+	require.Contains(t, b.signIn("operator@example.com", password).body, "Enter the code")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM user WHERE password LIKE '$argon2id$v=19$m=65536,t=3,p=1$%'`))
+	require.Contains(t, b.again(a.code(0)).body, "Sign out")
+}
+
 // TestTheBrowsersUsedLastAreKnown: of more than 20 the one that was used longest ago goes.
 func TestTheBrowsersUsedLastAreKnown(t *testing.T) {
 	w := newWorld(t)

@@ -132,3 +132,16 @@ func TestACSVThatIsTooLargeIsRefusedInWords(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, p.StatusCode)
 	require.Contains(t, p.text(), "That is more than 100000 rows: choose fewer days.")
 }
+
+// TestTheChosenKeyStaysInTheForm, however many were made and revoked since.
+func TestTheChosenKeyStaysInTheForm(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 0)
+	for n := range 60 {
+		w.exec(`INSERT INTO api_key (account, name, hash, shown, created_at, revoked_at) VALUES (?, ?, ?, 'abcd', 1, 2)`, account, fmt.Sprint("old key ", n), []byte{byte(n)})
+	}
+	require.NotContains(t, b.get("/usage").text(), "old key 0<")
+	require.Contains(t, b.seen.text(), "old key 59<")
+	require.Contains(t, b.get("/usage?key=1").text(), "old key 0<")
+	require.Regexp(t, `<option value="1" selected`, b.seen.body)
+}
