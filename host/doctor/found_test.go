@@ -47,7 +47,7 @@ func TestADatabaseWithoutAHeartbeatHasNoAge(t *testing.T) {
 func TestAnOldBackupAndALargeLogAreFound(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ledger.db")
 	require.NoError(t, os.WriteFile(file, []byte("made up"), 0o600))
-	for age, want := range map[time.Duration]Level{backupOld: OK, backupOld + time.Second: Wrong} {
+	for age, want := range map[time.Duration]Level{backupOld: OK, backupOld + time.Second: Wrong, -backupAhead: OK, -time.Hour: Wrong} {
 		made := exam().Now().Add(-age)
 		require.NoError(t, os.Chtimes(file, made, made))
 		require.Equal(t, want, found(t, func(e *Exam) { e.Backup(file) }).Level, age)

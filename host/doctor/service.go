@@ -68,6 +68,9 @@ func (e *Exam) Ledger(ctx context.Context, file string) {
 // backupOld is the age at which a daily backup is reported, as for the alarm RegedgeBackupOld.
 const backupOld = 26 * time.Hour
 
+// backupAhead is how far the clock of whoever wrote the file may be ahead of this one.
+const backupAhead = time.Minute
+
 // Backup checks the age of the ledger's last backup.
 func (e *Exam) Backup(file string) {
 	info, err := os.Stat(file)
@@ -75,12 +78,14 @@ func (e *Exam) Backup(file string) {
 		e.Wrong("backup", "run the job that makes it, and see why it did not", "%v", err)
 		return
 	}
-	age := e.Now().Sub(info.ModTime())
-	if age > backupOld {
+	switch age := e.Now().Sub(info.ModTime()); {
+	case age > backupOld:
 		e.Wrong("backup", "run the job that makes it, and see why it did not", "%s is %s old", file, days(age))
-		return
+	case age < -backupAhead:
+		e.Wrong("backup", "set the clock, and run the job that makes it: how old this one is can't be told", "%s is of %s, which is to come", file, info.ModTime().UTC().Format(time.RFC3339))
+	default:
+		e.OK("backup", "%s is %s old, and has %s", file, days(max(age, 0)), inUnits(uint64(info.Size())))
 	}
-	e.OK("backup", "%s is %s old, and has %s", file, days(age), inUnits(uint64(info.Size())))
 }
 
 // tokenLeft is a line of an edge's metrics.
