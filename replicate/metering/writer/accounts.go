@@ -127,7 +127,6 @@ func (w *Writer) addAccount(r *http.Request, _ httprouter.Params) (any, error) {
 	if err := readBody(r, &body); err != nil {
 		return nil, err
 	}
-	body.Name = strings.TrimSpace(body.Name)
 	if err := checkAccount(&body.Name, &body.Email); err != nil {
 		return nil, err
 	}
@@ -195,9 +194,10 @@ func (w *Writer) changeAccount(r *http.Request, p httprouter.Params) (any, error
 	return apply(w, r, accountEdit(change, &id))
 }
 
-// checkAccount checks the name and e-mail address of an account; nil is not checked.
+// checkAccount checks the name and e-mail address of an account; nil is not checked. The name loses the blanks around it.
 func checkAccount(name, email *string) error {
 	if name != nil {
+		*name = strings.TrimSpace(*name)
 		if err := checkName("an account's name", *name, true); err != nil {
 			return err
 		}

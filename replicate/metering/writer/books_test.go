@@ -199,6 +199,22 @@ func TestPlansAreListedByTheirRate(t *testing.T) {
 	require.True(t, slices.IsSortedFunc(plans, func(a, b Plan) int { return cmp.Compare(a.PerMinute, b.PerMinute) }), "%v", plans)
 }
 
+// TestABodyIsOneValue: of two the second would be dropped without a word. And a name has no blanks around it, however it is given.
+func TestABodyIsOneValue(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	a, err := client.AddAccount(t.Context(), " made-up ", "", "starter")
+	require.NoError(t, err)
+	for body, want := range map[string]int{
+		`{"name":" other "}`: 200, "{\"name\":\"other\"}\n ": 200, `{"name":"x"} {"name":"y"}`: 400, `{"name":"x"}x`: 400, `{"name":"x"}]`: 400,
+	} {
+		answer := answerTo(w, firstOperator, http.MethodPatch, fmt.Sprintf("/v1/accounts/%d", a.ID), strings.NewReader(body))
+		require.Equal(t, want, answer.Code, body)
+	}
+	changed, err := client.Account(t.Context(), a.ID)
+	require.NoError(t, err)
+	require.Equal(t, []string{"made-up", "other"}, []string{a.Name, changed.Name})
+}
+
 // TestAPersonIsEitherOfAnAccountOrAnOperator: an invitation makes nobody the other.
 func TestAPersonIsEitherOfAnAccountOrAnOperator(t *testing.T) {
 	w, client, _ := runForRoles(t)

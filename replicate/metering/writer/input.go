@@ -68,6 +68,9 @@ func readBody(r *http.Request, into any) error {
 	if err := d.Decode(into); err != nil {
 		return fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
+	if _, err := d.Token(); err != io.EOF {
+		return fmt.Errorf("%w: something follows the JSON value", ErrMalformed)
+	}
 	return nil
 }
 
