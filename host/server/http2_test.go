@@ -101,6 +101,8 @@ func TestMalformedRequestsAreRefusedOverHTTP2(t *testing.T) {
 		"the same length twice":       {fields("GET", "h", "/v1/llps/a", "content-length: 2", "content-length: 2"), "200 "},
 		"te twice":                    {fields("GET", "h", "/v1/llps/a", "te: trailers", "te: trailers"), "400 invalid_request"},
 		"two paths":                   {fields("GET", "h", "/v1/llps/a", ":path: /"), "400 invalid_request"},
+		"the scheme without TLS":      {[]string{":method: GET", ":scheme: http", ":authority: h", ":path: /v1/llps/a"}, "200 "},
+		"another scheme":              {[]string{":method: GET", ":scheme: ftp", ":authority: h", ":path: /v1/llps/a"}, "400 invalid_request"},
 		"no scheme":                   {[]string{":method: GET", ":authority: h", ":path: /"}, "400 invalid_request"},
 		"a user in the host":          {fields("GET", "a@h", "/v1/llps/a"), "400 invalid_request"},
 		"a connect with a path":       {[]string{":method: CONNECT", ":authority: h:1", ":path: /"}, "400 invalid_request"},

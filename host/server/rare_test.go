@@ -428,3 +428,10 @@ func TestTheHostIsNoFieldOfARequest(t *testing.T) {
 	require.Equal(t, 200, w.Code)
 	require.Equal(t, []string{"X-A"}, got.names)
 }
+
+// TestWhatTheLibraryOfHTTP2SaysIsNoError: it may hold what a client sent.
+func TestWhatTheLibraryOfHTTP2SaysIsNoError(t *testing.T) {
+	s, log := without(t, Config{TLS: new(tls.Config)})
+	s.newSecure(newHandOver(&net.TCPAddr{})).(*secure).http2.ErrorLog.Print("what a client sent")
+	require.Empty(t, log.String(), "the level is debug")
+}
