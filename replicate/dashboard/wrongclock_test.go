@@ -39,3 +39,24 @@ func TestASessionOfAClockThatWasAheadEnds(t *testing.T) {
 	b.requireIn("owner@example.com")
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM session`), "the row goes too")
 }
+
+// TestACodeOfAClockThatWasAheadIsAwaitedNoMore: the password would not be asked for until the time of that clock has come.
+func TestACodeOfAClockThatWasAheadIsAwaitedNoMore(t *testing.T) {
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	app := w.browser().requireIn("owner@example.com").enrol()
+	begin := func() *browser {
+		b := w.browser()
+		require.Contains(t, b.signIn("owner@example.com", password).body, "<h1>Enter the code</h1>")
+		return b
+	}
+	w.pass(yearAhead)
+	late := begin()
+	w.pass(5*time.Minute - yearAhead)
+	require.NotContains(t, late.again(app.code(0)).body, "Sign out")
+	require.NotContains(t, late.get("/settings").body, "Sign out everywhere")
+	adjusted := begin()
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM sign_in`), "the row goes too")
+	w.pass(-time.Minute)
+	require.Contains(t, adjusted.again(app.code(0)).body, "Sign out", "a clock that is adjusted forgets nothing")
+}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// silence is when a server counts as hung: it leaves so many health checks in a row without any answer, each for limit,
-// pause apart. A machine that was asleep counts one check, however long it slept.
+// silence says when a server counts as hung: once it has left this many health checks in a row without an answer. Each waits
+// for limit, and the next one begins after pause. A machine that was asleep counts one check, however long it slept.
 type silence struct {
 	checks       int
 	limit, pause time.Duration
@@ -18,7 +18,7 @@ type silence struct {
 // seconds.
 var hung = silence{checks: 6, limit: 10 * time.Second, pause: 5 * time.Second}
 
-// silence is after which a server counts as hung.
+// silence returns when this server counts as hung.
 func (s *Server) silence() silence {
 	if s.hung.checks > 0 {
 		return s.hung
