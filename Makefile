@@ -8,11 +8,12 @@ WAITING := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 # The go command leaves a folder named testdata out of ./...
 PACKAGES := ./... ./testdata
 # Tested first, since they take longest: started last, one would run alone at the end.
-LONGEST := ./host/cli ./internal/simulation ./host/reference ./internal/conformance ./internal/chaos ./replicate/registry/push
+LONGEST := ./host/cli ./internal/simulation ./host/reference ./replicate/registry/push ./internal/conformance ./internal/chaos \
+	./replicate/registry/sqld
 # Tested alone: it runs a dozen processes, and a lookup fails if it waits a second for a processor.
 CROWDED := $(shell go list ./internal/cluster)
 # Packages with locks and goroutines, tested under the race detector as well; those that take longest first.
-RACE := ./replicate/metering/meter ./host/server ./schema/importer ./replicate/registry/push ./replicate/metering/writer \
+RACE := ./replicate/registry/sqld ./replicate/metering/meter ./host/server ./schema/importer ./replicate/registry/push ./replicate/metering/writer \
 	./replicate/... ./schema/extsort ./schema/importer/... ./host/engine/... ./host/server \
 	./host/service ./host/sqlite ./internal/chaos ./internal/simulation ./internal/testkit/...
 

@@ -111,6 +111,7 @@ func times(log *testkit.Log, text string) int { return strings.Count(log.String(
 // TestAReplicaStartsFromABase: a database that was handed over reaches replicas as one compressed file, whether they had
 // another one or nothing, and what is written afterwards by the log. The primary keeps no copy of its pages for them.
 func TestAReplicaStartsFromABase(t *testing.T) {
+	t.Parallel()
 	g := startGated(t)
 	sqldtest.Exec(t, g.Server, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
 	near, log := g.replica("")
@@ -148,6 +149,7 @@ func TestAReplicaStartsFromABase(t *testing.T) {
 
 // TestAKilledPrimaryHasNoBase: sqld begins another log then, which replicas copy page by page.
 func TestAKilledPrimaryHasNoBase(t *testing.T) {
+	t.Parallel()
 	g := startGated(t)
 	g.handOver(1)
 	near, log := g.replica("")
@@ -170,6 +172,7 @@ func TestAKilledPrimaryHasNoBase(t *testing.T) {
 
 // TestALostBaseBeginsTheLogAnew: nobody could follow it from its beginning.
 func TestALostBaseBeginsTheLogAnew(t *testing.T) {
+	t.Parallel()
 	g := startGated(t)
 	g.handOver(1)
 	sqldtest.Exec(t, g.Server, "UPDATE probe SET n = 2")
@@ -253,6 +256,7 @@ func TestASeedWithARollbackJournalIsPutIntoWALMode(t *testing.T) {
 
 // TestAReplicaThatCannotFetchABaseIsToldWhy: one of an earlier version.
 func TestAReplicaThatCannotFetchABaseIsToldWhy(t *testing.T) {
+	t.Parallel()
 	g := startGated(t)
 	g.handOver(1)
 	log := &testkit.Log{}
@@ -272,6 +276,7 @@ func TestAReplicaThatCannotFetchABaseIsToldWhy(t *testing.T) {
 
 // TestAReplicaFetchesTheBaseOfALogThatBeganMeanwhile: between its question and its connection another primary came.
 func TestAReplicaFetchesTheBaseOfALogThatBeganMeanwhile(t *testing.T) {
+	t.Parallel()
 	before := startGated(t)
 	before.handOver(1)
 	after := startGatedOf(t, before.trust, nil)
@@ -360,6 +365,7 @@ func (c counted) Write(p []byte) (int, error) {
 // TestAReplicaThatHasMoreThanItsPrimaryIsCopiedAnew: the primary's directory is yesterday's. sqld would have the replica wait for
 // the frames after those that it has, and add them to another history.
 func TestAReplicaThatHasMoreThanItsPrimaryIsCopiedAnew(t *testing.T) {
+	t.Parallel()
 	for name, begin := range map[string]func(*gated){
 		"from a base": func(g *gated) { g.handOver(1) },
 		"from an empty database": func(g *gated) {

@@ -206,6 +206,7 @@ func TestWhatAMirrorSendsIsCounted(t *testing.T) {
 
 // TestAMirrorThatFailsCostsNothingButTime: the primary sends what the mirror does not, from where that ended.
 func TestAMirrorThatFailsCostsNothingButTime(t *testing.T) {
+	t.Parallel()
 	never := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	for name, c := range map[string]struct {
 		serve   func(o *offered) http.HandlerFunc
@@ -269,6 +270,7 @@ func endless(w http.ResponseWriter, r *http.Request) {
 // TestAMirrorIsNotBelieved: what is not what the primary has is not taken, and the next fetch is of the primary. Nor does a
 // mirror fill the disk with what unpacks to more.
 func TestAMirrorIsNotBelieved(t *testing.T) {
+	t.Parallel()
 	for name, lie := range map[string]func(t *testing.T, o *offered) []byte{
 		"a bit": func(_ *testing.T, o *offered) []byte { b := bytes.Clone(o.compressed); b[len(b)/2] ^= 1; return b },
 		"nonsense": func(_ *testing.T, o *offered) []byte {

@@ -20,6 +20,7 @@ const lockName = "regedge.lock"
 
 // TestAServerThatWasLeftIsEnded: the lock file names a server that still runs, and has the addresses.
 func TestAServerThatWasLeftIsEnded(t *testing.T) {
+	t.Parallel()
 	for name, hang := range map[string]bool{"asked": false, "killed, since it hangs": true} {
 		t.Run(name, func(t *testing.T) {
 			left := sqldtest.Primary(t)
@@ -52,6 +53,7 @@ func TestALaterProcessOfTheSameIDIsLeftAlone(t *testing.T) {
 }
 
 func TestADirectoryHasOneServer(t *testing.T) {
+	t.Parallel()
 	first := sqldtest.Primary(t)
 	second := &sqld.Server{Config: first.Config}
 	require.ErrorIs(t, second.Start(), sqld.ErrInUse)

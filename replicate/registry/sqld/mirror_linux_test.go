@@ -60,6 +60,7 @@ const putFile = `cp "$REGEDGE_FILE" DIR/.part && mv DIR/.part DIR/"$REGEDGE_NAME
 // TestReplicasCopyFromTheMirror, which has a release before it is current, and only once; what follows comes by the log. What
 // the mirror has lost comes from the primary.
 func TestReplicasCopyFromTheMirror(t *testing.T) {
+	t.Parallel()
 	m := newMirror(t, "echo x >> DIR/times; "+putFile)
 	g := startMirrored(t, m.Mirror)
 	g.handOver(1)
@@ -151,6 +152,7 @@ func TestAnUploadEndsWithAServerThatEnds(t *testing.T) {
 
 // TestAnUploadBesideEndsWithThePrimary: it reads a file that the next start may replace.
 func TestAnUploadBesideEndsWithThePrimary(t *testing.T) {
+	t.Parallel()
 	m := newMirror(t, "test -e DIR/open || exit 3; echo $$ > DIR/pid; exec sleep 1000")
 	g := startMirrored(t, m.Mirror)
 	g.handOver(1)

@@ -107,6 +107,7 @@ func (r *relayed) answer(path string) *http.Response {
 
 // TestAPrimaryThatSaysNothingIsLeft, so that sqld asks again: it would wait for an answer without an end.
 func TestAPrimaryThatSaysNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer silent.Close()
@@ -302,6 +303,7 @@ func TestAHeldRelayPassesNothingOn(t *testing.T) {
 
 // TestALogIsEmptiedWhileTheRelayIsHeld: a server that can't write meanwhile would copy its database anew.
 func TestALogIsEmptiedWhileTheRelayIsHeld(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "data")
 	db, err := schema.OpenFile(file)
 	require.NoError(t, err)

@@ -75,6 +75,7 @@ func TestAReplicaLogsThatItRemovesAPartialDatabase(t *testing.T) {
 
 // TestAReplicaSaysWhyItsPrimaryIsNotReached, once.
 func TestAReplicaSaysWhyItsPrimaryIsNotReached(t *testing.T) {
+	t.Parallel()
 	log := &testkit.Log{}
 	server := &sqld.Server{Config: sqld.Config{
 		Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: testkit.FreePort(t),
@@ -101,6 +102,7 @@ func TestAReplicaSaysWhyItsPrimaryIsNotReached(t *testing.T) {
 const patience = time.Minute
 
 func TestAReplicaThatLostItsDatabaseIsRestarted(t *testing.T) {
+	t.Parallel()
 	primary := sqldtest.Primary(t)
 	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
 	log := &testkit.Log{}

@@ -16,6 +16,7 @@ import (
 
 // TestAReplicaThatHangsIsStartedAgain: it would follow no more, and a revoked key be served for as long as it may be old.
 func TestAReplicaThatHangsIsStartedAgain(t *testing.T) {
+	t.Parallel()
 	primary := sqldtest.Primary(t)
 	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
 	log := &testkit.Log{}
