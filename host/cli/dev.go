@@ -61,7 +61,7 @@ func (c *devCommand) Run(ctx context.Context, m *Main) (err error) {
 	}
 	log, logging := c.logger(m, true, &closers)
 
-	listening, err := c.open(m, &closers)
+	listening, err := c.open(m, log, &closers)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err := refuseSigningKeys(c.TLSCert, c.TLSKey, c.TokenFile, c.RegistryTokenFile, c.AccessTokenFile); err != nil {
 		return err
 	}
-	listening, err := c.open(m, &closers)
+	listening, err := c.open(m, log, &closers)
 	if err != nil {
 		return err
 	}
@@ -210,9 +210,9 @@ type listeners struct {
 
 // open opens the addresses and reads the certificate. A command does this first, so that
 // it fails before it has changed anything.
-func (f *edgeFlags) open(m *Main, closers *service.Closers) (l listeners, err error) {
+func (f *edgeFlags) open(m *Main, log *slog.Logger, closers *service.Closers) (l listeners, err error) {
 	if f.TLSCert != "" {
-		if l.tls, err = readTLS(f.TLSCert, f.TLSKey); err != nil {
+		if l.tls, err = readTLS(f.TLSCert, f.TLSKey, log); err != nil {
 			return l, err
 		}
 	}

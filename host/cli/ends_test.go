@@ -42,7 +42,7 @@ func TestTheEndOfTheServedCertificateIsShown(t *testing.T) {
 	require.NoError(t, err)
 	cert, key, err := made.Certificate("edge", "127.0.0.1")
 	require.NoError(t, err)
-	config, err := server.NewTLS(cert, key, now)
+	config, err := server.NewTLS(cert, key, now, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	shown := servedEnds(config, cert, now)
 	require.InDelta(t, (2 * 365 * aDay).Seconds(), gathered(t, shown)["edge.crt"], 2)
@@ -69,7 +69,7 @@ func TestOfAServedChainTheFirstEndIsShown(t *testing.T) {
 	authority, err := os.ReadFile(made.AuthorityFile()) // which ends later
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(cert, append(own, authority...), 0o600))
-	config, err := server.NewTLS(cert, key, now)
+	config, err := server.NewTLS(cert, key, now, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.InDelta(t, (2 * 365 * aDay).Seconds(), gathered(t, servedEnds(config, cert, now))["edge.crt"], 2)
 }

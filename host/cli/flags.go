@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/url"
 	"strings"
@@ -163,12 +164,12 @@ func (f *tlsFlags) check(address string) error {
 }
 
 // listen opens the address of an API, with TLS when there is a certificate, whose end metrics shows.
-func (f *tlsFlags) listen(m *Main, name, address string, metrics prometheus.Registerer) (net.Listener, error) {
+func (f *tlsFlags) listen(m *Main, name, address string, metrics prometheus.Registerer, log *slog.Logger) (net.Listener, error) {
 	listener, err := m.listen(name, "--listen", address)
 	if err != nil || f.TLSCert == "" {
 		return listener, err
 	}
-	config, err := readTLS(f.TLSCert, f.TLSKey)
+	config, err := readTLS(f.TLSCert, f.TLSKey, log)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -177,9 +178,9 @@ func (f *tlsFlags) listen(m *Main, name, address string, metrics prometheus.Regi
 	return tls.NewListener(listener, config), nil
 }
 
-// readTLS reads a certificate and its key.
-func readTLS(certFile, keyFile string) (*tls.Config, error) {
-	config, err := server.NewTLS(certFile, keyFile, time.Now)
+// readTLS reads a certificate and its key. What happens to them later is logged.
+func readTLS(certFile, keyFile string, log *slog.Logger) (*tls.Config, error) {
+	config, err := server.NewTLS(certFile, keyFile, time.Now, log)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, hint.With(err, "the user that runs regedge must be able to read the certificate and its key")
 	}

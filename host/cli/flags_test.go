@@ -56,7 +56,7 @@ func TestLimitsOfAnEdgeAreThoseOfItsFlags(t *testing.T) {
 	require.Len(t, set, len(defaults))
 	f.Listen = "127.0.0.1:0"
 	var closers service.Closers
-	open, err := f.open(&Main{}, &closers)
+	open, err := f.open(&Main{}, slog.New(slog.DiscardHandler), &closers)
 	require.NoError(t, err)
 	defer closers.Close()
 	config, err := f.config(open, slog.New(slog.DiscardHandler))

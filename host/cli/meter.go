@@ -48,7 +48,7 @@ func (c *meterCommand) Run(ctx context.Context, m *Main) (err error) {
 		return err
 	}
 	closers.Add(opened.Close)
-	listener, err := c.tlsFlags.listen(m, "meter", c.Listen, metrics)
+	listener, err := c.tlsFlags.listen(m, "meter", c.Listen, metrics, log)
 	if err != nil {
 		return err
 	}

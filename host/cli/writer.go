@@ -70,7 +70,7 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := c.tlsFlags.listen(m, "writer", c.Listen, config.Metrics)
+	listener, err := c.tlsFlags.listen(m, "writer", c.Listen, config.Metrics, config.Logger)
 	if err != nil {
 		return err
 	}

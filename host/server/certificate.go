@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -16,9 +17,10 @@ const certificateCheckInterval = time.Minute
 const certificatePatience = time.Second
 
 // NewTLS reads a certificate chain and its key, in PEM. The configuration reloads them when the
-// certificate's file changes. If they cannot be read then, the earlier certificate stays in use.
-func NewTLS(certFile, keyFile string, now func() time.Time) (*tls.Config, error) {
-	c := &certificate{certFile: certFile, keyFile: keyFile, now: now, checked: now()}
+// certificate's file changes. If they cannot be read then, the earlier certificate stays in use, log gets
+// the reason once, and they are tried again each minute.
+func NewTLS(certFile, keyFile string, now func() time.Time, log *slog.Logger) (*tls.Config, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile, now: now, log: log, checked: now()}
 	if err := c.load(); err != nil {
 		return nil, fmt.Errorf("read TLS certificate: %w", err)
 	}
@@ -28,13 +30,16 @@ func NewTLS(certFile, keyFile string, now func() time.Time) (*tls.Config, error)
 type certificate struct {
 	certFile, keyFile string
 	now               func() time.Time
+	log               *slog.Logger
 
 	mu      sync.Mutex
 	current *tls.Certificate
 	checked time.Time
 	reading bool // the files are being read
 
-	modified time.Time // of the certificate's file; owned by the reading goroutine
+	// Owned by the reading goroutine.
+	modified time.Time // of the certificate's file
+	failure  string    // of the last reading
 }
 
 // get returns the certificate in use. The handshake that starts a reload waits for it,
@@ -62,12 +67,29 @@ func (c *certificate) reread() <-chan struct{} {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_ = c.load() // on failure, the current one stays
+		before := c.modified
+		err := c.load() // on failure, the current one stays
+		c.logRead(err, !c.modified.Equal(before))
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.reading = false
 	}()
 	return read
+}
+
+// logRead logs a new certificate, and why there is none, once for each reason.
+func (c *certificate) logRead(err error, renewed bool) {
+	var failure string
+	if err != nil {
+		failure = err.Error()
+	}
+	switch {
+	case err != nil && failure != c.failure:
+		c.log.Error("the TLS certificate can't be read again: the one before stays in use until it ends", "file", c.certFile, "error", err)
+	case renewed:
+		c.log.Info("the TLS certificate was renewed", "file", c.certFile)
+	}
+	c.failure = failure
 }
 
 // load reads the files if the certificate's has changed.

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/server"
+	"regedge/internal/testkit"
 )
 
 // writeCertificate makes a self-signed certificate for 127.0.0.1.
@@ -70,34 +72,55 @@ func TestTLSIsServed(t *testing.T) {
 func TestRenewedCertificateIsReloaded(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	certFile, keyFile := writeCertificate(t, dir, 1)
-	config, err := server.NewTLS(certFile, keyFile, func() time.Time { return now })
+	log := &testkit.Log{}
+	config, err := server.NewTLS(certFile, keyFile, func() time.Time { return now }, slog.New(slog.NewTextHandler(log, nil)))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, serialOf(t, config))
+	// said is what was logged since it was asked last.
+	var read int
+	said := func() string {
+		news := log.String()[read:]
+		read += len(news)
+		return news
+	}
+	const failed = "the TLS certificate can't be read again: the one before stays in use until it ends"
 
 	writeCertificate(t, dir, 2)
 	require.NoError(t, os.Chtimes(certFile, now, now.Add(time.Second)))
 	require.EqualValues(t, 1, serialOf(t, config), "the files are not looked at each time")
 	now = now.Add(time.Minute)
 	require.EqualValues(t, 2, serialOf(t, config))
+	require.Regexp(t, `^[^\n]* level=INFO msg="the TLS certificate was renewed" file=\S+\n$`, said())
 
 	renewed, renewedKey := writeCertificate(t, t.TempDir(), 3)
 	copyFile(t, renewed, certFile)
 	require.NoError(t, os.Chtimes(certFile, now, now.Add(2*time.Second)))
 	now = now.Add(time.Minute)
 	require.EqualValues(t, 2, serialOf(t, config), "the certificate is there before its key")
+	require.Contains(t, said(), failed)
+	now = now.Add(time.Minute)
+	require.EqualValues(t, 2, serialOf(t, config))
+	require.Empty(t, said(), "the same reason is logged once")
 	copyFile(t, renewedKey, keyFile)
 	now = now.Add(time.Minute)
 	require.EqualValues(t, 3, serialOf(t, config), "it is tried again")
+	require.Contains(t, said(), "was renewed")
 
 	require.NoError(t, os.WriteFile(certFile, []byte("half a renewal"), 0o600))
 	require.NoError(t, os.Chtimes(certFile, now, now.Add(time.Hour)))
 	now = now.Add(time.Minute)
 	require.EqualValues(t, 3, serialOf(t, config), "a broken renewal changes nothing")
+	require.Contains(t, said(), failed)
+	require.NoError(t, os.Remove(certFile))
+	now = now.Add(time.Minute)
+	require.EqualValues(t, 3, serialOf(t, config))
+	require.Contains(t, said(), "no such file", "another reason is logged as well")
 
 	writeCertificate(t, dir, 4)
 	require.NoError(t, os.Chtimes(certFile, now, now.Add(-24*time.Hour)))
 	now = now.Add(time.Minute)
 	require.EqualValues(t, 4, serialOf(t, config), "a copy can keep the time of an older file")
+	require.NotContains(t, said(), failed)
 }
 
 func copyFile(t *testing.T, from, to string) {
@@ -112,7 +135,7 @@ func TestACertificateIsReloadedAmongHandshakes(t *testing.T) {
 	var passed atomic.Int64
 	began := time.Now()
 	certFile, keyFile := writeCertificate(t, t.TempDir(), 1)
-	config, err := server.NewTLS(certFile, keyFile, func() time.Time { return began.Add(time.Duration(passed.Add(int64(time.Minute)))) })
+	config, err := server.NewTLS(certFile, keyFile, func() time.Time { return began.Add(time.Duration(passed.Add(int64(time.Minute)))) }, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	var handshakes sync.WaitGroup
 	for n := range 4 {
@@ -130,7 +153,7 @@ func TestACertificateIsReloadedAmongHandshakes(t *testing.T) {
 }
 
 func TestErrorNamesAMissingCertificate(t *testing.T) {
-	_, err := server.NewTLS("nowhere.pem", "nowhere.key", time.Now)
+	_, err := server.NewTLS("nowhere.pem", "nowhere.key", time.Now, slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "nowhere.pem")
 }
 
@@ -139,7 +162,7 @@ func TestErrorNamesAMissingCertificate(t *testing.T) {
 func TestNoHandshakeWaitsForAPipe(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	certFile, keyFile := writeCertificate(t, dir, 1)
-	config, err := server.NewTLS(certFile, keyFile, func() time.Time { return now })
+	config, err := server.NewTLS(certFile, keyFile, func() time.Time { return now }, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	for _, file := range []string{certFile, keyFile} {
 		require.NoError(t, os.Remove(file))
@@ -147,7 +170,7 @@ func TestNoHandshakeWaitsForAPipe(t *testing.T) {
 		require.NoError(t, os.Chtimes(certFile, now, now.Add(time.Hour)))
 		now = now.Add(time.Minute)
 		require.EqualValues(t, 1, serialOf(t, config))
-		_, err = server.NewTLS(certFile, keyFile, time.Now)
+		_, err = server.NewTLS(certFile, keyFile, time.Now, slog.New(slog.DiscardHandler))
 		require.ErrorContains(t, err, "are not both files")
 		require.NoError(t, os.Remove(file))
 		writeCertificate(t, dir, 1)

@@ -303,7 +303,7 @@ func TestBothProtocolsHaveAllDeadlines(t *testing.T) {
 
 // TestACertificateIsReadOnceAtATime: on a disk that hangs, each minute would begin another attempt.
 func TestACertificateIsReadOnceAtATime(t *testing.T) {
-	c := &certificate{certFile: filepath.Join(t.TempDir(), "missing.crt"), now: time.Now, reading: true}
+	c := &certificate{certFile: filepath.Join(t.TempDir(), "missing.crt"), now: time.Now, log: slog.New(slog.DiscardHandler), reading: true}
 	require.Nil(t, c.reread())
 	c.reading = false
 	read := c.reread()

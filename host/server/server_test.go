@@ -101,7 +101,7 @@ func startChanged(t testing.TB, config server.Config, change func(*tls.Config)) 
 	t.Helper()
 	certFile, keyFile := writeCertificate(t, t.TempDir(), 1)
 	var err error
-	config.TLS, err = server.NewTLS(certFile, keyFile, time.Now)
+	config.TLS, err = server.NewTLS(certFile, keyFile, time.Now, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	change(config.TLS)
 	text, err := os.ReadFile(certFile)

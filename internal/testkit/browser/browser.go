@@ -194,7 +194,7 @@ func (p *Tab) Open(url string) {
 func (p *Tab) Click(selector string) {
 	p.T.Helper()
 	p.settle(selector)
-	p.Do(chromedp.Click(chromedp.CSS(selector)))
+	p.use(chromedp.Click(chromedp.CSS(selector)))
 }
 
 // settle waits until an element is visible, does not move and is not covered: chromedp clicks where the
@@ -221,10 +221,22 @@ func (p *Tab) settle(selector string) {
 // Type waits for an element and types a text into it; a return at the end submits the form.
 func (p *Tab) Type(selector, text string) {
 	p.T.Helper()
-	p.Do(chromedp.SendKeys(chromedp.CSS(selector), text))
+	p.use(chromedp.SendKeys(chromedp.CSS(selector), text))
 	if !strings.HasSuffix(text, "\r") {
 		p.WaitFor(fmt.Sprintf("document.querySelector(%q).value.endsWith(%q)", selector, text))
 	}
+}
+
+// use runs an action on an element, again when the browser has just numbered the page's elements anew: the number
+// that was found is unknown then, and nothing was done with it.
+func (p *Tab) use(step chromedp.Action[chromedp.Void]) {
+	p.T.Helper()
+	var err error
+	p.until(func() bool {
+		err = chromedp.Do(p, step)
+		return err == nil || !strings.Contains(err.Error(), "Could not find node with given id")
+	}, "an element that stays")
+	require.NoError(p.T, err)
 }
 
 // WaitFor waits until a JavaScript expression is true in a page that has been read to its end.

@@ -341,7 +341,7 @@ func fetcherOf(t *testing.T, primary http.HandlerFunc, change ...func(*httptest.
 	require.NoError(t, err)
 	log := &testkit.Log{}
 	f := newFetcher(&Config{Dir: t.TempDir(), TLS: files}, at, newOutput(log))
-	f.answer, f.silence, f.again, f.pause = 300*time.Millisecond, 300*time.Millisecond, 10*time.Millisecond, time.Millisecond
+	f.answer, f.silence, f.again, f.pause = time.Minute, time.Minute, 10*time.Millisecond, time.Millisecond
 	return f, log
 }
 
@@ -365,6 +365,7 @@ func TestAFetchEndsWhenThePrimaryHangs(t *testing.T) {
 				begin(w)
 				<-r.Context().Done()
 			})
+			f.answer, f.silence = 300*time.Millisecond, 300*time.Millisecond
 			may, err := f.mayFollow(t.Context())
 			require.False(t, may)
 			require.ErrorIs(t, err, errSaysNothing)
@@ -634,7 +635,6 @@ func TestAReplicaWithoutAWholeDatabaseFollowsNoLog(t *testing.T) {
 		asked <- r.Header.Get("If-None-Match")
 		w.WriteHeader(http.StatusNotModified)
 	})
-	f.answer = time.Minute
 	follows := func() string {
 		t.Helper()
 		may, err := f.mayFollow(t.Context())

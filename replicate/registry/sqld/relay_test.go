@@ -363,7 +363,6 @@ func TestAClosedRelayFetchesNothing(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-call.Context().Done() // it sends nothing more
 	})
-	f.silence = time.Minute
 	link := new(TLSFiles)
 	var err error
 	link.CA, link.Cert, link.Key, err = pki.Link(t.TempDir())
