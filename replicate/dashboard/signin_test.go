@@ -266,6 +266,23 @@ func TestSessionsEndWithoutUseAndInAnyCaseAfterSevenDays(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM session`), "the rows go too")
 }
 
+// TestASessionTakesTheGuestsCookieAway: it is for the form of who is not signed in.
+func TestASessionTakesTheGuestsCookieAway(t *testing.T) {
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	names := func(b *browser) (list []string) {
+		for _, c := range b.cookies() {
+			list = append(list, c.Name)
+		}
+		return list
+	}
+	b := w.browser()
+	b.get("/sign-in")
+	require.Equal(t, []string{"regedge-guest"}, names(b))
+	b.requireIn("owner@example.com")
+	require.ElementsMatch(t, []string{"regedge", "regedge-device"}, names(b))
+}
+
 // TestTheSessionUsedLastIsListedFirst, not the one that began last.
 func TestTheSessionUsedLastIsListedFirst(t *testing.T) {
 	w := newWorld(t)

@@ -102,6 +102,9 @@ func TestTheBalanceOfANoticeIsProposed(t *testing.T) {
 	require.Contains(t, b.get("/settings/mail").body, `name="low" value="7"`)
 	poor, _ := w.owner("Poor", 0)
 	require.Contains(t, poor.get("/settings/webhook").body, `name="low" value="0"`)
+	overdrawn, account := w.owner("Overdrawn", 0)
+	w.used(account, 1, w.clock(), 1, 100)
+	require.Contains(t, overdrawn.get("/settings/webhook").body, `name="low" value="0"`)
 }
 
 func TestTheWebhookPageNamesEachEvent(t *testing.T) {

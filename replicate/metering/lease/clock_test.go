@@ -241,6 +241,11 @@ func TestARefusalIsTrue(t *testing.T) {
 		require.Equal(t, refused, chargeCode(edge, start+600-setBackMillis, "b", charge.Found))
 		require.Equal(t, "wait", chargeCode(edge, start+600-setBackMillis-1, "c", charge.Found))
 	})
+	t.Run("not by a clock that was set back to before the writer was asked", func(t *testing.T) {
+		edge := dryEdge(t)
+		edge.Apply(start-100, nothing(edge), false)
+		require.Equal(t, "wait", chargeCode(edge, start-100, "a", charge.Found))
+	})
 	t.Run("not of before the last credit", func(t *testing.T) {
 		edge := dryEdge(t)
 		more := news(edge, 3, 1)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/charge"
+	"regedge/replicate/metering/syncproto"
 )
 
 func TestReplayRebuildsTheState(t *testing.T) {
@@ -81,4 +82,14 @@ func FuzzReplay(f *testing.F) {
 		}
 		fresh.ReplayID(record)
 	})
+}
+
+// TestAStatusIsWrittenWhenItChanges, and not with each reply.
+func TestAStatusIsWrittenWhenItChanges(t *testing.T) {
+	edge, log := granted(t, 1)
+	before := len(log.records)
+	edge.setStatus(edge.standing.status)
+	require.Len(t, log.records, before)
+	edge.setStatus(syncproto.Retired)
+	require.Len(t, log.records, before+1)
 }

@@ -132,6 +132,24 @@ func TestAnEdgeIsNotReadyWhileItsDiskFails(t *testing.T) {
 	disk.failing.Store(false)
 }
 
+// TestAVoidThatIsNotDurableIsToldAsADiskThatFails, as a charge and a sync are.
+func TestAVoidThatIsNotDurableIsToldAsADiskThatFails(t *testing.T) {
+	dir, err := journal.OpenDir(t.TempDir())
+	require.NoError(t, err)
+	disk := unsafeDir{fillingDir{Dir: dir, full: &atomic.Bool{}}, &atomic.Bool{}}
+	m, err := meter.Open(meter.Config{Files: disk, Writer: newBooks(t, 10), WaitLimit: time.Minute})
+	require.NoError(t, err)
+	defer m.Close()
+	granted(t, &edge{Meter: m})
+	r := request(bookedAccount, charge.Found)
+	require.Empty(t, m.Charge(t.Context(), r).Code)
+	require.NoError(t, m.Ready())
+	disk.failing.Store(true)
+	defer disk.failing.Store(false)
+	require.ErrorIs(t, m.Void(t.Context(), r.ID), syscall.EIO)
+	require.ErrorIs(t, m.Ready(), syscall.EIO)
+}
+
 // countingDir counts the segments that are begun.
 type countingDir struct {
 	unsafeDir

@@ -221,6 +221,8 @@ func TestAPersonIsEitherOfAnAccountOrAnOperator(t *testing.T) {
 	account, _ := keyFor(t, client)
 	_, err := w.config.Ledger.Exec(`INSERT INTO user (email, password, account, operator, created_at) VALUES ('op@example.com', '', NULL, 1, 0)`)
 	require.NoError(t, err)
+	_, err = client.Invite(t.Context(), "Op <op@example.com>", account)
+	require.ErrorIs(t, err, ErrMalformed)
 	_, err = client.Invite(t.Context(), "op@example.com", account)
 	require.ErrorIs(t, err, ErrTaken)
 	_, err = client.InviteAndReset(t.Context(), "op@example.com", 0)

@@ -9,6 +9,11 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
+func TestTextThatIsNoneIsNotPrintable(t *testing.T) {
+	require.True(t, writer.Printable("क\u200dष"))
+	require.False(t, writer.Printable("a\xffb"))
+}
+
 func TestTextsAreOnePrintableLine(t *testing.T) {
 	client, _, _ := start(t, t.TempDir())
 	a, err := client.AddAccount(t.Context(), "മലയാളം ന്\u200d & Söhne", "owner@example.com", "starter")

@@ -269,6 +269,33 @@ func TestAnswersToOldChangesAreDropped(t *testing.T) {
 	clock.pass(answerKept - time.Millisecond)
 	change("the-third-of-many-changes")
 	require.Equal(t, 2, kept())
+
+	_, err := w.config.Ledger.Exec(`WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		INSERT INTO idempotent_change (id, request, at, answer) SELECT randomblob(32), x'', 1, x'' FROM n`, 2*maxAnswersDropped)
+	require.NoError(t, err)
+	before := kept()
+	change("no-change-drops-them-all-at-once")
+	require.Equal(t, before+1-maxAnswersDropped, kept())
+}
+
+// TestAKeyIsForgottenWithItsAnswer: what has it then is another change, whatever its body.
+func TestAKeyIsForgottenWithItsAnswer(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	first, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	status := func(name string) int {
+		r := httptest.NewRequest(http.MethodPatch, fmt.Sprintf("/v1/accounts/%d", first.ID), strings.NewReader(`{"name":"`+name+`"}`))
+		r.Header.Set("Authorization", "Bearer "+firstOperator)
+		r.Header.Set(IdempotencyHeader, "the-key-of-several-changes")
+		recorder := httptest.NewRecorder()
+		w.Handler().ServeHTTP(recorder, r)
+		return recorder.Code
+	}
+	require.Equal(t, http.StatusOK, status("one"))
+	clock.pass(answerKept - time.Second)
+	require.Equal(t, http.StatusUnprocessableEntity, status("two"))
+	clock.pass(time.Second)
+	require.Equal(t, http.StatusOK, status("two"))
 }
 
 func TestIdempotencyKeysHaveABoundedForm(t *testing.T) {
@@ -293,13 +320,15 @@ func TestAProjectorSaysOnceThatItFailsAndThatItIsBack(t *testing.T) {
 	p.logOutcome(errors.New("hangs"))
 	require.Equal(t, 2, lines())
 	require.Equal(t, "the writer's log says why", p.why())
+	p.logOutcome(errors.New("error code 401: Unauthorized"))
+	require.Equal(t, "its primary refuses the writer's token", p.why())
 	p.logOutcome(nil)
 	require.Empty(t, p.why())
 	p.logOutcome(nil)
-	require.Equal(t, 3, lines())
+	require.Equal(t, 4, lines())
 	require.Contains(t, log.String(), "up to date again")
 	p.logOutcome(errors.New("hangs"))
-	require.Equal(t, 4, lines())
+	require.Equal(t, 5, lines())
 	p.logOutcome(fmt.Errorf("read it: %w", libsql.ErrUnauthorized))
 	require.Equal(t, "its primary refuses the writer's token", p.why())
 }

@@ -50,7 +50,7 @@ func TestTheClockOfMostNodesIsBelieved(t *testing.T) {
 				time.Sleep(time.Minute)
 				for n, ahead := range c.nodes {
 					at := time.Now().Add(ahead).UnixMilli()
-					m := syncproto.Message{Sync: &syncproto.Sync{NowMillis: at}}
+					m := syncproto.Message{Sync: &syncproto.Sync{NowMillis: at, HoldMillis: int64(n-1) * 10_000}}
 					if n == 0 {
 						m = syncproto.Message{Hello: &syncproto.Hello{NowMillis: at}}
 					}

@@ -80,6 +80,10 @@ func TestTheLastRequestsOfAKeyAreKept(t *testing.T) {
 	require.ErrorIs(t, err, ErrMalformed)
 	require.ErrorIs(t, clientOf(w, "nobody's token").SendRequests(t.Context(), nil), ErrUnauthorized)
 
+	w.requests.ticking.Lock()
+	require.Empty(t, w.requests.grown, "a key is cut once after it has grown")
+	w.requests.ticking.Unlock()
+
 	clock.pass(keptFor + 2*time.Second)
 	newest := Served{ID: requestID(clock.now(), 9), Key: key.ID, Endpoint: "llps", Status: 200}
 	require.NoError(t, edge.SendRequests(t.Context(), []Served{newest}))

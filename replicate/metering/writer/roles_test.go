@@ -148,6 +148,14 @@ func ask(w *Writer, route route, token string) (status int, code string) {
 	return answer.Code, code
 }
 
+func TestNoOperatorsTokenIsAnOwners(t *testing.T) {
+	for _, role := range Roles() {
+		require.False(t, role.includes(owners), role)
+		require.False(t, role.includes(""), role)
+		require.True(t, role.includes(RoleRead), role)
+	}
+}
+
 func TestARouteWithoutARoleIsClosed(t *testing.T) {
 	w, first, _ := runForRoles(t)
 	made, err := first.AddToken(t.Context(), "all", RoleAll, time.Hour)

@@ -43,6 +43,25 @@ func bare(sums []UsageSum) []UsageSum {
 	return sums
 }
 
+// TestMoreSumsThanAreAnsweredAreAnError, and not a part of them.
+func TestMoreSumsThanAreAnsweredAreAnError(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	_, err := first.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	_, err = w.config.Ledger.Exec(`WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i <= ?)
+		INSERT INTO usage (account, hour, key, endpoint, outcome, count) SELECT 1, ?, i, 1, 1, 1 FROM n`, maxUsageRows, day.Unix()/3600)
+	require.NoError(t, err)
+	query := UsageSumQuery{Account: 1, Days: Days{day, day}, By: []string{ByKey}}
+	_, err = SumUsage(t.Context(), w.config.Ledger, query)
+	require.ErrorIs(t, err, ErrUsageTooLarge)
+	_, err = w.config.Ledger.Exec(`DELETE FROM usage WHERE key = 1`)
+	require.NoError(t, err)
+	sums, err := SumUsage(t.Context(), w.config.Ledger, query)
+	require.NoError(t, err)
+	require.Len(t, sums, maxUsageRows)
+}
+
 func TestUsageIsSummedByWhatIsAsked(t *testing.T) {
 	w, first, _ := runForRoles(t)
 	useForSums(t, w, first)
