@@ -372,12 +372,26 @@ func TestALedgersFileHasEverythingOnceNobodyReadsItsLog(t *testing.T) {
 	end()
 	_, err = w.conn.ExecContext(t.Context(), `PRAGMA busy_timeout = 0`)
 	require.NoError(t, err)
-	w.save(t.Context())
+	w.away.Store(true)
+	w.everySecond(t.Context())
 	require.False(t, w.saved)
 	_, err = reader.ExecContext(t.Context(), `ROLLBACK`)
 	require.NoError(t, err)
-	w.save(t.Context())
+	w.everySecond(t.Context())
 	require.True(t, w.saved)
+	require.Nil(t, w.ledger, "nothing is answered from it any more")
+}
+
+// TestAfterAFailedTransactionTheLedgerIsNotAnsweredFrom: one that is away, or that another writer has.
+func TestAfterAFailedTransactionTheLedgerIsNotAnsweredFrom(t *testing.T) {
+	w, _ := openUnrun(t)
+	defer w.release()
+	require.NotNil(t, w.ledger)
+	require.ErrorIs(t, w.outcome(t.Context(), fmt.Errorf("write it: %w", errAway)), ErrUnavailable)
+	require.Nil(t, w.ledger)
+	require.False(t, w.fenced.Load())
+	require.ErrorIs(t, w.outcome(t.Context(), fmt.Errorf("write it: %w", ledger.ErrFenced)), ErrFenced)
+	require.True(t, w.fenced.Load())
 }
 
 // TestATokenEndsWithItsMakersAccess, but not later than it has ended.
