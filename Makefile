@@ -7,9 +7,10 @@ WAITING := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # The go command leaves a folder named testdata out of ./...
 PACKAGES := ./... ./testdata
-# Tested first, since they take longest: started last, one would run alone at the end.
-LONGEST := ./host/cli ./internal/simulation ./host/reference ./replicate/registry/push ./internal/conformance ./internal/chaos \
-	./replicate/registry/sqld
+# Tested first, since they take longest: started last, one would run alone at the end. The first two wait more than
+# they compute.
+LONGEST := ./host/cli ./replicate/registry/sqld ./internal/simulation ./host/reference ./replicate/registry/push \
+	./internal/conformance ./internal/chaos
 # Tested alone: it runs a dozen processes, and a lookup fails if it waits a second for a processor.
 CROWDED := $(shell go list ./internal/cluster)
 # Packages with locks and goroutines, tested under the race detector as well; those that take longest first.
