@@ -121,6 +121,9 @@ func TestRenewedCertificateIsReloaded(t *testing.T) {
 	now = now.Add(time.Minute)
 	require.EqualValues(t, 4, serialOf(t, config), "a copy can keep the time of an older file")
 	require.NotContains(t, said(), failed)
+	now = now.Add(time.Minute)
+	require.EqualValues(t, 4, serialOf(t, config))
+	require.Empty(t, said(), "nothing has changed")
 }
 
 func copyFile(t *testing.T, from, to string) {

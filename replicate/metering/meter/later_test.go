@@ -104,15 +104,22 @@ func (f unsafeFile) Sync() error {
 	return f.File.Sync()
 }
 
-// TestAnEdgeIsNotReadyWhileItsDiskFails: neither when a sync failed, nor because there was nothing to sync
-// after a write that did.
-func TestAnEdgeIsNotReadyWhileItsDiskFails(t *testing.T) {
+// openUnsafe opens a meter on such a directory.
+func openUnsafe(t *testing.T) (*meter.Meter, unsafeDir) {
+	t.Helper()
 	dir, err := journal.OpenDir(t.TempDir())
 	require.NoError(t, err)
 	disk := unsafeDir{fillingDir{Dir: dir, full: &atomic.Bool{}}, &atomic.Bool{}}
 	m, err := meter.Open(meter.Config{Files: disk, Writer: newBooks(t, 10), WaitLimit: time.Minute})
 	require.NoError(t, err)
-	defer m.Close()
+	t.Cleanup(func() { m.Close() })
+	return m, disk
+}
+
+// TestAnEdgeIsNotReadyWhileItsDiskFails: neither when a sync failed, nor because there was nothing to sync
+// after a write that did.
+func TestAnEdgeIsNotReadyWhileItsDiskFails(t *testing.T) {
+	m, disk := openUnsafe(t)
 	e := &edge{Meter: m}
 	granted(t, e)
 	require.NoError(t, m.Flush())
@@ -134,12 +141,7 @@ func TestAnEdgeIsNotReadyWhileItsDiskFails(t *testing.T) {
 
 // TestAVoidThatIsNotDurableIsToldAsADiskThatFails, as a charge and a sync are.
 func TestAVoidThatIsNotDurableIsToldAsADiskThatFails(t *testing.T) {
-	dir, err := journal.OpenDir(t.TempDir())
-	require.NoError(t, err)
-	disk := unsafeDir{fillingDir{Dir: dir, full: &atomic.Bool{}}, &atomic.Bool{}}
-	m, err := meter.Open(meter.Config{Files: disk, Writer: newBooks(t, 10), WaitLimit: time.Minute})
-	require.NoError(t, err)
-	defer m.Close()
+	m, disk := openUnsafe(t)
 	granted(t, &edge{Meter: m})
 	r := request(bookedAccount, charge.Found)
 	require.Empty(t, m.Charge(t.Context(), r).Code)
