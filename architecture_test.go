@@ -94,7 +94,7 @@ var mayImport = map[string][]string{
 	"host/doctor": {
 		"host/pki", "replicate/disk", "replicate/metering/ledger", "replicate/metering/writer", "replicate/registry/libsql", "schema",
 	},
-	"host/pki":       {},
+	"host/pki":       {"replicate/registry/libsql"},
 	"host/tracing":   {},
 	"host/server":    {"handler", "handler/fastbytes", "handler/ident", "web"},
 	"host/reference": {"handler/...", "web/..."},

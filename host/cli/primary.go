@@ -25,7 +25,8 @@ func (c *primaryCommand) Help() string {
 database, and refuses the calls by which sqld's replicas forward statements: with those, whoever
 has the certificate of an edge could lock the database, and write to it. A database that push
 hands over as a file is compressed once, and sent to the replicas as it is. When sqld ends by
-itself, so does this command, with an error: an init system starts both again.
+itself, so does this command, with an error: an init system starts both again. A sqld that
+hangs, or accepts no writes for five minutes, is started again from here.
 
 With many edges let a mirror send the compressed databases, for example
 

@@ -3,8 +3,6 @@ package pki
 import (
 	"crypto/ed25519"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -13,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"regedge/replicate/registry/libsql"
 )
 
 // ErrExists is returned by Create when the folder already holds keys.
@@ -312,11 +312,5 @@ func (t *Trust) Token(database string, right Right, life time.Duration) (string,
 	if life > 0 {
 		claims["exp"] = t.now().Add(life).Unix()
 	}
-	payload, err := json.Marshal(claims)
-	if err != nil {
-		return "", err
-	}
-	encode := base64.RawURLEncoding.EncodeToString
-	signed := encode([]byte(`{"alg":"EdDSA","typ":"JWT"}`)) + "." + encode(payload)
-	return signed + "." + encode(ed25519.Sign(key, []byte(signed))), nil
+	return libsql.SignToken(key, claims)
 }

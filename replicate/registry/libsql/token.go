@@ -2,8 +2,11 @@ package libsql
 
 import (
 	"context"
+	"crypto/ed25519"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"sync/atomic"
 
@@ -25,6 +28,18 @@ func (t *Token) Set(text string) { t.text.Store(&text) }
 
 // String returns the token.
 func (t *Token) String() string { return *t.text.Load() }
+
+// SignToken makes a JSON Web Token (RFC 7519), signed with Ed25519 as a libSQL server demands (RFC 8037, section 3.1). The
+// server reads the claims "a", which is "rw" or "ro", and "exp".
+func SignToken(key ed25519.PrivateKey, claims map[string]any) (string, error) {
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	signed := encode([]byte(`{"alg":"EdDSA","typ":"JWT"}`)) + "." + encode(payload)
+	return signed + "." + encode(ed25519.Sign(key, []byte(signed))), nil
+}
 
 // OpenRenewed is Open with a token that can be replaced: a new connection uses the newest.
 func OpenRenewed(address string, token *Token) (*sql.DB, error) {

@@ -1,6 +1,9 @@
 package sqld
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // ErrLogInUse is for tests with a server, which can't be in this package.
 var ErrLogInUse = errLogInUse
@@ -19,7 +22,14 @@ func init() { logPause, logLimit = 50*time.Millisecond, 1<<20 }
 // Runs reports whether a process runs, for tests with a server.
 func Runs(pid int) bool { return birth(pid) != "" }
 
-// HangsAfter makes a replica count as hung after so many checks of a second each.
+// HangsAfter makes a server count as hung after so many checks of a second each.
 func (s *Server) HangsAfter(checks int) {
 	s.hung = silence{checks, time.Second, 100 * time.Millisecond}
+}
+
+// WriteCheck returns a check of its own of whether a primary's writes are stuck.
+func (s *Server) WriteCheck() func(ctx context.Context, limit time.Duration) bool {
+	r := s.current()
+	check := &writeCheck{log: r.writes.log, key: r.writes.key}
+	return func(ctx context.Context, limit time.Duration) bool { return check.stuck(ctx, r.asked, limit) }
 }

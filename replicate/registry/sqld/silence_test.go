@@ -42,7 +42,7 @@ func TestAServerHangsOnceItHasLeftAllChecksInARowUnanswered(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			require.Equal(t, c.hangs, limits.await(ctx, server.URL))
+			require.Equal(t, c.hangs, hanging(limits).hangs(ctx, &run{asked: server.URL}, always))
 			require.Empty(t, answers)
 		})
 	}
@@ -56,11 +56,22 @@ func TestAServerThatRefusesConnectionsDoesNotHang(t *testing.T) {
 	require.NoError(t, listener.Close())
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	require.False(t, silence{checks: 2, limit: time.Second, pause: time.Millisecond}.await(ctx, address))
+	limits := silence{checks: 2, limit: time.Second, pause: time.Millisecond}
+	require.False(t, hanging(limits).hangs(ctx, &run{asked: address}, always))
 }
 
 // TestABusyReplicaIsGivenAMinute: it is not started again for answers that take seconds.
 func TestABusyReplicaIsGivenAMinute(t *testing.T) {
-	limits := new(Server).silence()
+	limits := new(Server).limits(hung)
 	require.GreaterOrEqual(t, time.Duration(limits.checks)*limits.limit, time.Minute)
 }
+
+// TestALongWriteIsGivenMinutes: a transaction of sqld itself, such as VACUUM, may hold up every other write of a large database.
+func TestALongWriteIsGivenMinutes(t *testing.T) {
+	limits := new(Server).limits(writeless)
+	require.GreaterOrEqual(t, time.Duration(limits.checks)*limits.limit, 3*time.Minute)
+}
+
+func always(time.Duration) bool { return true }
+
+func hanging(limits silence) *Server { return &Server{hung: limits} }
