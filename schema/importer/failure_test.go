@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ncruces/go-sqlite3"
@@ -168,6 +167,24 @@ func TestNothingOfAFileThatIsCutOffIsWritten(t *testing.T) {
 	require.Empty(t, w.registryFiles())
 }
 
+// TestADamagedCompressedFileSaysWhatToDo, whichever of its bytes is wrong.
+func TestADamagedCompressedFileSaysWhatToDo(t *testing.T) {
+	w := newFixture(t)
+	text := manyCompanies(300)
+	encoder, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	defer encoder.Close()
+	for _, whole := range []string{gzipped(text), string(encoder.EncodeAll([]byte(text), nil))} {
+		for _, at := range []int{15, 30, len(whole) / 3, len(whole) / 2, 2 * len(whole) / 3, len(whole) - 3} {
+			damaged := []byte(whole)
+			damaged[at] ^= 0xff
+			_, err := Run(t.Context(), w.config("2025-05-05", w.file(string(damaged))))
+			require.ErrorContains(t, err, "fetch it again and run the same import again", "byte %d of %d", at, len(whole))
+			require.Empty(t, w.registryFiles())
+		}
+	}
+}
+
 func TestNewerDatabaseIsNotTouched(t *testing.T) {
 	w := newFixture(t)
 	db, err := schema.OpenFile(w.registry)
@@ -201,7 +218,6 @@ func TestErrorsOfTheMachineSayWhatToDo(t *testing.T) {
 	require.ErrorContains(t, withHint(sqlite3.NOTADB), "name another file")
 	require.ErrorContains(t, withHint(sqlite3.BUSY), "wait for it")
 	require.ErrorContains(t, withHint(fmt.Errorf("write sorted records: %w", syscall.ENOSPC)), "make room")
-	require.ErrorContains(t, withHint(fmt.Errorf("read: %w", flate.CorruptInputError(7))), "the file is damaged")
 	require.NoError(t, withHint(nil))
 }
 

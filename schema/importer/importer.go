@@ -12,9 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 	"github.com/ncruces/go-sqlite3"
 
 	"regedge/schema/importer/load"
@@ -271,14 +268,8 @@ func withHint(err error) error {
 		return fmt.Errorf("%w: another process is writing to the registry: wait for it", err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: the file is cut off: fetch it again and run the same import again", err)
-	case isDamage(err):
+	case errors.Is(err, source.ErrDamaged):
 		return fmt.Errorf("%w: the file is damaged: fetch it again and run the same import again", err)
 	}
 	return err
-}
-
-// isDamage reports whether an error means that compressed data is corrupt.
-func isDamage(err error) bool {
-	var corrupt flate.CorruptInputError
-	return errors.Is(err, gzip.ErrChecksum) || errors.Is(err, zstd.ErrCRCMismatch) || errors.As(err, &corrupt)
 }

@@ -31,6 +31,9 @@ var (
 	errOnlyHeader  = errors.New("holds a header and no row: was it fetched whole?")
 )
 
+// ErrDamaged matches the error of a file whose compressed data are corrupt.
+var ErrDamaged = errors.New("the compressed data are corrupt")
+
 // headBytes is how much of a file is read to recognise its format.
 const headBytes = 4096
 
@@ -77,7 +80,7 @@ func (s *File) Open(ctx context.Context, stdin io.Reader, asOf string) error {
 	}
 	in = newPatientReader(ctx, in, s.waits)
 	s.consumed.Store(0)
-	if s.text, err = s.uncompress(&countingReader{in, &s.consumed}); err != nil {
+	if s.text, err = s.uncompress(&countingReader{in: in, count: &s.consumed}); err != nil {
 		return err
 	}
 	start, err := s.text.Peek(headBytes)
@@ -204,7 +207,7 @@ func (s *File) file(ctx context.Context, stdin io.Reader) (io.Reader, error) {
 }
 
 // uncompress recognises gzip and zstd by their magic bytes.
-func (s *File) uncompress(in io.Reader) (*bufio.Reader, error) {
+func (s *File) uncompress(in *countingReader) (*bufio.Reader, error) {
 	stored := bufio.NewReaderSize(in, 64<<10)
 	magic, err := stored.Peek(4)
 	if err != nil && err != io.EOF {
@@ -214,16 +217,16 @@ func (s *File) uncompress(in io.Reader) (*bufio.Reader, error) {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
 		r, err := gzip.NewReader(stored)
 		if err != nil {
-			return nil, fmt.Errorf("uncompress gzip: %w", err)
+			return nil, fmt.Errorf("uncompress gzip: %w", in.explain(err))
 		}
-		return bufio.NewReaderSize(r, 64<<10), nil
+		return bufio.NewReaderSize(&uncompressed{r, in}, 64<<10), nil
 	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		r, err := zstd.NewReader(stored, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
 			return nil, fmt.Errorf("uncompress zstd: %w", err)
 		}
 		s.closers = append(s.closers, r.Close)
-		return bufio.NewReaderSize(r, 64<<10), nil
+		return bufio.NewReaderSize(&uncompressed{r, in}, 64<<10), nil
 	case bytes.HasPrefix(magic, []byte("PK")), bytes.Equal(magic, []byte{0xd0, 0xcf, 0x11, 0xe0}):
 		return nil, errSpreadsheet
 	}
@@ -249,10 +252,40 @@ func (s *File) Read(asOf string) error {
 type countingReader struct {
 	in    io.Reader
 	count *atomic.Int64
+	err   error // that ended the reading, but for io.EOF
 }
 
 func (r *countingReader) Read(p []byte) (int, error) {
 	n, err := r.in.Read(p)
 	r.count.Add(int64(n))
+	if err != nil && err != io.EOF {
+		r.err = err
+	}
 	return n, err
 }
+
+// explain tells an error of uncompressing what was read from one of reading it.
+func (r *countingReader) explain(err error) error {
+	if err == nil || r.err != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	return damaged{err}
+}
+
+// uncompressed reads compressed data. Its errors match ErrDamaged when they are not those of reading the file.
+type uncompressed struct {
+	io.Reader
+	from *countingReader
+}
+
+func (u *uncompressed) Read(p []byte) (int, error) {
+	n, err := u.Reader.Read(p)
+	return n, u.from.explain(err)
+}
+
+// damaged makes an error match ErrDamaged and keeps its text.
+type damaged struct{ error }
+
+func (damaged) Is(target error) bool { return target == ErrDamaged }
+
+func (d damaged) Unwrap() error { return d.error }
