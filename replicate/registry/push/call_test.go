@@ -274,7 +274,7 @@ func TestSnapshotsAreInTheOrderOfTheirTime(t *testing.T) {
 	require.Len(t, list, 3)
 }
 
-// TestARefusedTokenEndsAPushAtOnce, whatever is asked with it.
+// TestARefusedTokenEndsAPushAtOnce, whatever is asked with it. The primary takes no file of a push that has failed.
 func TestARefusedTokenEndsAPushAtOnce(t *testing.T) {
 	refuses := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) }))
 	t.Cleanup(refuses.Close)
@@ -286,5 +286,8 @@ func TestARefusedTokenEndsAPushAtOnce(t *testing.T) {
 	_, err = p.there.text(t.Context(), "SELECT 'x'")
 	require.ErrorIs(t, err, libsql.ErrUnauthorized)
 	require.ErrorIs(t, p.awaitSeed(t.Context()), libsql.ErrUnauthorized)
+	seed := waits(t, p)
+	require.ErrorIs(t, p.awaitSeed(t.Context()), libsql.ErrUnauthorized)
+	require.NoFileExists(t, seed)
 	require.Zero(t, *pauses)
 }

@@ -198,9 +198,10 @@ func (p *pusher) awaitSeed(ctx context.Context) error {
 	for {
 		done, err := p.served(ctx)
 		switch {
-		case done || errors.Is(err, libsql.ErrUnauthorized):
-			return err
-		case errors.Is(err, ErrTakenOver): // the other push has written to the database that the file would replace
+		case done:
+			return nil
+		case errors.Is(err, ErrTakenOver), // the other push has written to the database that the file would replace
+			errors.Is(err, libsql.ErrUnauthorized): // whether the primary takes the file later would not be told
 			return errors.Join(err, withdraw(primary))
 		case ctx.Err() != nil:
 			return errors.Join(ctx.Err(), withdraw(primary))
