@@ -263,6 +263,42 @@ func TestAClockThatIsBehindIsToldOnce(t *testing.T) {
 	require.Contains(t, log.String(), "taken back\"")
 }
 
+// TestNothingIsSaidToBeTakenBackThatIsNot: of a clock that was behind for a while there was nothing ahead, and
+// what a clock that was set forward for good has written stays.
+func TestNothingIsSaidToBeTakenBackThatIsNot(t *testing.T) {
+	for name, off := range map[string]func(since time.Duration) time.Duration{
+		"behind for a while": func(since time.Duration) time.Duration {
+			if since >= 10*time.Second && since < 20*time.Second {
+				return -time.Minute
+			}
+			return 0
+		},
+		"set forward for good": func(since time.Duration) time.Duration {
+			if since >= 2*time.Second {
+				return time.Hour
+			}
+			return 0
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := new(testkit.Log)
+			logger := slog.New(slog.NewTextHandler(log, nil))
+			var clock beatClock
+			start := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+			var beat time.Time
+			for since := time.Duration(0); since < 2*clockPatience; since += time.Second {
+				at := start.Add(since + off(since))
+				require.False(t, clock.mayGoBack(at, since), "after %v", since)
+				if beat = beat.Add(time.Millisecond); at.After(beat) {
+					beat = at
+				}
+				clock.wrote(beat, at, since, logger)
+			}
+			require.NotContains(t, log.String(), "are taken back\"")
+		})
+	}
+}
+
 // TestARefusedTokenIsNamed, since its owner, not the database's, must act.
 func TestARefusedTokenIsNamed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))

@@ -284,7 +284,9 @@ func TestWhatIsRefusedIsGivenUpAndCounted(t *testing.T) {
 	o := noticetest.New(t)
 	o.Configure(func(c *notice.Config) { c.Metrics, c.Logger = metrics, slog.New(slog.NewTextHandler(&log, nil)) })
 	o.Open(notice.Way{Channel: notice.Mail, Carrier: carrier})
+	o.SetWebhook(1, "https://example.com", 0, "")
 	o.SetMail(1, 0)
+	require.NotEqualValues(t, 1, o.Mail(1).ID, "the account is logged, not the target")
 	require.NoError(t, o.Test(o.Mail(1)))
 	require.Zero(t, o.Send(notice.Mail), "what was not tried does not count")
 	require.Zero(t, o.Last(o.Mail(1)).Attempts)
@@ -418,6 +420,21 @@ func TestANoticeIsGivenUpAfterItsLastAttempt(t *testing.T) {
 }
 
 // TestAClockThatWasWrongPutsNothingOff: an attempt failed while the clock was a year ahead.
+func TestAnAttemptIsMadeAgainAfterEverLongerPauses(t *testing.T) {
+	o := noticetest.New(t, notice.Way{Channel: notice.Webhook, Carrier: failing{}})
+	o.SetWebhook(1, "https://example.com", 0, "")
+	require.NoError(t, o.Test(o.Webhook(1)))
+	for _, pause := range []time.Duration{
+		30 * time.Second, 2 * time.Minute, 8 * time.Minute, 32 * time.Minute, 128 * time.Minute, 6 * time.Hour, 6 * time.Hour,
+	} {
+		require.Equal(t, 1, o.Send(notice.Webhook), pause)
+		require.Equal(t, o.Now.Add(pause), *o.Last(o.Webhook(1)).Next)
+		o.Now = o.Now.Add(pause - time.Millisecond)
+		require.Zero(t, o.Send(notice.Webhook), "not yet")
+		o.Now = o.Now.Add(time.Millisecond)
+	}
+}
+
 func TestAClockThatWasWrongPutsNothingOff(t *testing.T) {
 	o := noticetest.New(t, notice.Way{Channel: notice.Webhook, Carrier: failing{}})
 	o.SetWebhook(1, "https://example.com", 0, "")

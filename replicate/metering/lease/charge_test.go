@@ -204,6 +204,25 @@ func TestTheDemandOfTheLastSlotCounts(t *testing.T) {
 	}
 }
 
+// TestAfterAPauseALeaseIsAskedForByWhatIsUsedNow: what an account used before it was idle would else be
+// leased again, and be missing elsewhere.
+func TestAfterAPauseALeaseIsAskedForByWhatIsUsedNow(t *testing.T) {
+	var a account
+	for range 500 {
+		a.used(start)
+	}
+	require.EqualValues(t, 500, a.target())
+	a.used(start + slotMillis)
+	require.EqualValues(t, 500, a.target(), "the slot before counts")
+	a.used(start + 2*slotMillis)
+	require.EqualValues(t, floorUnits, a.target())
+	for range 500 {
+		a.used(start + 3*slotMillis)
+	}
+	a.used(start + 5*slotMillis)
+	require.EqualValues(t, floorUnits, a.target())
+}
+
 // TestNoNumberOfCreditsIsBelowZero, nor said of a refusal: -1 stands for a number that is not sent.
 func TestNoNumberOfCreditsIsBelowZero(t *testing.T) {
 	edge, _ := granted(t, 100)

@@ -213,3 +213,17 @@ func TestAForgottenLeaseIsNotTakenForTheOneOfNow(t *testing.T) {
 	require.EqualValues(t, 3, edge.leases.find(creditsPool(1)).held())
 	require.NoError(t, edge.Check())
 }
+
+// TestARecallEndsWithItsEpoch: what the writer grants in the next one stays here.
+func TestARecallEndsWithItsEpoch(t *testing.T) {
+	edge, _ := granted(t, 100)
+	recall := news(edge, 2, 100)
+	for i := range recall.Rows {
+		recall.Rows[i].Recall = true
+	}
+	edge.Apply(start, recall, false)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1, NowMillis: start}, false)
+	edge.Apply(start, news(edge, 1, 50), false)
+	require.Empty(t, chargeCode(edge, start, "a", charge.Found))
+	require.Empty(t, edge.Sync(start).Batch.Returns)
+}

@@ -35,6 +35,8 @@ func TestRequestsAreToldToOtherEdges(t *testing.T) {
 	require.Empty(t, told(start+60_000))
 	chargeCode(edge, start+60_000, "of the next", charge.Found)
 	require.Equal(t, []syncproto.Rate{{Subject: 1, Minute: minute + 1, Count: 1}}, told(start+60_000))
+	chargeCode(edge, start+120_000, "of the one after", charge.Found)
+	require.Equal(t, []syncproto.Rate{{Subject: 1, Minute: minute + 2, Count: 1}}, told(start+120_000), "as many as in the minute before")
 
 	alone, _ := granted(t, 100)
 	chargeCode(alone, start, "r", charge.Found)

@@ -73,6 +73,9 @@ func TestUnresolvedChargesAreReported(t *testing.T) {
 	s := edge.Sync(start + doubtMillis)
 	require.Len(t, s.Batch.Unresolved, 1)
 	require.Equal(t, "doubtful", s.Batch.Unresolved[0].ID)
+	edge.Apply(start+doubtMillis, &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Applied: 2, Since: edge.session.seen, Upto: edge.session.seen, Live: 1}, true)
+	require.Zero(t, edge.Unresolved())
+	require.Nil(t, edge.Sync(start+doubtMillis).Batch, "it is reported once")
 }
 
 // TestDoubtsAreBounded: a component whose connection breaks at each request must not fill the memory.

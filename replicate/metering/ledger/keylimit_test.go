@@ -111,6 +111,51 @@ func TestAKeyKeepsTheMonthsNearTheClock(t *testing.T) {
 	require.EqualValues(t, 24_317, k.month, "the credits of a month to come count")
 }
 
+// TestAKeyThatWasIdleKeepsTheMonthAfterTheCurrentOne: an edge whose clock is a little ahead reports it first.
+func TestAKeyThatWasIdleKeepsTheMonthAfterTheCurrentOne(t *testing.T) {
+	l := New(1)
+	const idle, current = 24_300, 24_320
+	k := &keyLimit{credits: 5, month: idle, spent: map[int32]int64{}}
+	for month := int32(idle); month > idle-keptMonths; month-- {
+		k.spent[month] = 1
+	}
+	l.keyLimits[7] = k
+	report := func(now int64) {
+		l.countKey(now, &syncproto.Usage{Account: 1, Key: 7, Hour: firstHour(current + 1), Outcome: charge.Found, Count: 3})
+	}
+	report(syncproto.EndOfMonth(current) - 1)
+	require.EqualValues(t, 3, k.spent[current+1])
+	require.Zero(t, k.until)
+	report(syncproto.EndOfMonth(current))
+	require.Equal(t, syncproto.EndOfMonth(current+1), k.until, "all six count")
+}
+
+// TestAKeyWithoutALimitLeavesNoMonthsBehind: the next limit would count them, and nothing else drops them.
+func TestAKeyWithoutALimitLeavesNoMonthsBehind(t *testing.T) {
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))
+	const current = 24_317
+	_, err = db.Exec(`INSERT INTO account (id, name, email, plan, suspended, created_at) VALUES (1, '', '', 'scale', 0, 0);
+		INSERT INTO api_key (id, account, name, hash, shown, created_at, monthly_credits) VALUES (7, 1, '', x'01', '', 0, 5), (8, 1, '', x'02', '', 0, 5);
+		INSERT INTO key_month (key, month, spent) VALUES (7, 24316, 3), (7, 24317, 4), (8, 24317, 2)`)
+	require.NoError(t, err)
+	l, err := Load(t.Context(), db)
+	require.NoError(t, err)
+	now := syncproto.EndOfMonth(current) - 1
+	require.NoError(t, l.LoadKeyLimits(t.Context(), db, now))
+	tx, err := db.Begin()
+	require.NoError(t, err)
+	defer tx.Rollback()
+	require.NoError(t, l.LimitKey(t.Context(), tx, now, 7, 0))
+	require.NoError(t, l.Flush(t.Context(), tx, now, nil))
+	require.NoError(t, tx.Commit())
+	var keys string
+	require.NoError(t, db.QueryRow(`SELECT group_concat(key) FROM key_month`).Scan(&keys))
+	require.Equal(t, "8", keys)
+}
+
 // TestAnEdgesClockMovesNoLimitOfAKey back to another month: that takes the writer's clock.
 func TestAnEdgesClockMovesNoLimitOfAKey(t *testing.T) {
 	l := New(1)

@@ -50,6 +50,15 @@ func TestARetiredEdgeDeclaresNothing(t *testing.T) {
 	require.Zero(t, f.credits().Spent, "nor are they for what it reports")
 }
 
+// TestARestoreEndsWhenOnlyRetiredEdgesAreLeft, with the next that says something.
+func TestARestoreEndsWhenOnlyRetiredEdgesAreLeft(t *testing.T) {
+	f := newFixture(t, 1, "one")
+	require.NoError(t, f.l.Retire(at, "one", false))
+	f.l.Restore()
+	f.hello("one", syncproto.Hello{Boot: 1})
+	require.False(t, f.l.Restoring)
+}
+
 // TestVoidsAreBookedBeforeCharges reports, in one batch, five charges and then the voids of five
 // earlier ones, whose units were spent again.
 func TestVoidsAreBookedBeforeCharges(t *testing.T) {
