@@ -115,6 +115,7 @@ var acts = []struct {
 	{"PUT /v1/plans/*", "set plan", true},
 	{"POST /v1/nodes", "add node", false},
 	{"POST /v1/nodes/*/token", "give new token to node", true},
+	{"PUT /v1/nodes/*/read-tokens", "pass read tokens on to node", true},
 	{"POST /v1/nodes/*/retire", "retire node", true},
 	{"POST /v1/invitations", "invite", false},
 	{"POST /v1/tokens", "add operators' token", false},

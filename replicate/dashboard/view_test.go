@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -22,6 +24,7 @@ func TestActsAreToldInWords(t *testing.T) {
 		"DELETE /v1/account/keys/5":     "revoke key 5",
 		"POST /v1/accounts/2/tokens":    "create API token",
 		"POST /v1/nodes/edge-1/retire":  "retire node edge-1",
+		"PUT /v1/nodes/n/read-tokens":   "pass read tokens on to node n",
 		"PUT /v1/plans/scale":           "set plan scale",
 		"POST /v1/something/else/again": "POST /v1/something/else/again",
 		"[":                             "[",
@@ -30,9 +33,29 @@ func TestActsAreToldInWords(t *testing.T) {
 	}
 }
 
+// TestEveryChangeByTheAPIHasWords in the pages that list what was done.
+func TestEveryChangeByTheAPIHasWords(t *testing.T) {
+	path, changes := "", 0
+	for line := range strings.Lines(string(writer.Document())) {
+		switch line = strings.TrimRight(line, "\n"); {
+		case strings.HasPrefix(line, "  /v1/"):
+			path = strings.NewReplacer("{id}", "7", "{name}", "one").Replace(strings.TrimSuffix(strings.TrimSpace(line), ":"))
+		case line == "    post:", line == "    put:", line == "    patch:", line == "    delete:":
+			act := strings.ToUpper(strings.Trim(line, " :")) + " " + path
+			if slices.Contains([]string{"POST " + writer.SyncPath, "POST " + writer.ReportPath, "POST " + writer.RequestsPath}, act) {
+				continue // of edges: no act
+			}
+			require.NotEqual(t, act, activity{writer.AuditEntry{Act: act}}.Words())
+			changes++
+		}
+	}
+	require.Greater(t, changes, 20, "the document's form is another")
+}
+
 func TestParticularsAreWhatWasSaid(t *testing.T) {
 	for detail, want := range map[string]string{
 		`{"name":"old"}`: "name: old",
+		`{"name":"new","per_minute":0,"plan":null}`:              "name: new",
 		`{"amount":250000,"kind":"","note":"first"}`:             "amount: 250000, note: first",
 		`{"account":2,"email":"a@example.com","operator":false}`: "account: 2, email: a@example.com",
 		`{"suspended":true}`:                                     "suspended: true",
