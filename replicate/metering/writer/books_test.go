@@ -47,6 +47,9 @@ func TestTheCreditsOfAnAccountAreItsOwn(t *testing.T) {
 		require.Equal(t, u.ID == "A", u.Credited, u.ID)
 	}
 	require.Equal(t, []string{"B", "C", "A"}, shown)
+	audit, err := client.AuditPage(t.Context(), first, ListQuery{Search: "unresolved"})
+	require.NoError(t, err)
+	require.Len(t, audit.Data, 1, "it is an act of the account")
 	metrics := answerTo(w, firstOperator, http.MethodGet, "/metrics", nil)
 	require.Contains(t, metrics.Body.String(), "regedge_writer_unresolved_charges 2\n", "those that nobody has credited")
 	_, err = client.CreditUnresolved(t.Context(), "A")
@@ -294,6 +297,7 @@ func TestANodeIsCountedAsFencedWhenItIs(t *testing.T) {
 	now = now.Add(2 * offencesLast)
 	o.note("one", errNotStored) // of a message that was queued before the fence
 	require.True(t, o.fenced("one"))
+	require.Equal(t, 1, strings.Count(log.String(), "a node is fenced"), "it is told once")
 }
 
 // TestALimitOfRowsIsKeptOverPages.
@@ -327,6 +331,8 @@ func TestWhoMayMakeNoKeyIsToldWhenTheOldestIsADayOld(t *testing.T) {
 	var throttled *throttledError
 	require.ErrorAs(t, mayAddKey(t.Context(), tx, 20*hours, 1), &throttled)
 	require.Equal(t, 4*time.Hour+time.Minute, throttled.wait)
+	require.ErrorAs(t, mayAddKey(t.Context(), tx, -5*hours, 1), &throttled)
+	require.Equal(t, 24*time.Hour, throttled.wait, "no longer, though the clock was set back")
 	require.NoError(t, mayAddKey(t.Context(), tx, 24*hours+60_000, 1))
 }
 

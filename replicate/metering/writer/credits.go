@@ -93,6 +93,7 @@ func (w *Writer) creditUnresolved(r *http.Request, p httprouter.Params) (any, er
 	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
 		var err error
 		answer, err = scanUnresolved(tx.QueryRowContext(ctx, selectUnresolved+` WHERE id = ?`, id))
+		setActAccount(r, answer.Account)
 		if err != nil || answer.Credited {
 			return err
 		}
