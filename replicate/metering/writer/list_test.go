@@ -95,7 +95,9 @@ func TestAListIsSearchedByEachOfItsFields(t *testing.T) {
 	require.Equal(t, "edge-1", nodes.Data[0].Name)
 	_, err := w.config.Ledger.Exec(`INSERT INTO audit (at, actor, address, act, detail) VALUES (0, 'ada@example.com', '', 'sign in', '')`)
 	require.NoError(t, err)
-	for search, want := range map[string]int{"ada@example": 1, "v1/nodes": 3, "Account+1": 1, "nobody": 0} {
+	_, err = w.config.Ledger.Exec(`INSERT INTO audit (at, actor, address, act, detail) VALUES (0, 'DOMAIN\ada', '', 'sign in', '')`)
+	require.NoError(t, err)
+	for search, want := range map[string]int{"ada@example": 1, "v1/nodes": 3, "Account+1": 1, "nobody": 0, `N%5Cad`: 1, `%5C%25`: 0, "DOMAINada": 0} {
 		require.Len(t, readAs[Page[AuditEntry]](t, w, "/v1/audit?search="+search).Data, want, search)
 	}
 }

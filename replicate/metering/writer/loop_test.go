@@ -91,6 +91,25 @@ func TestHeldMessagesAreAnsweredWhenTheLedgerIsGone(t *testing.T) {
 	require.Empty(t, w.held)
 }
 
+// TestHeldMessagesAreCommittedTogether: news for many edges, as of a large plan, cost one write.
+func TestHeldMessagesAreCommittedTogether(t *testing.T) {
+	w, _ := openUnrun(t)
+	defer w.release()
+	withEdge(t, w)
+	groups := func() float64 { return scrapeWriter(t, w)["regedge_writer_groups_total"] }
+	before := groups()
+	var held []*operation
+	for range 3 {
+		held = append(held, heldOperation("one", &syncproto.Sync{Session: 1})) // its session is over
+	}
+	w.held = append(w.held, held...)
+	w.releaseNews()
+	for _, op := range held {
+		require.NoError(t, <-op.done)
+	}
+	require.Equal(t, before+1, groups())
+}
+
 // TestGroupsAreCountedByTheirOutcome: what the ledger refuses is no failure of the ledger.
 func TestGroupsAreCountedByTheirOutcome(t *testing.T) {
 	p := projectorOf(t, nil)
@@ -360,6 +379,8 @@ func TestTheAgeOfWhatTheProjectionMisses(t *testing.T) {
 func TestALedgersFileHasEverythingOnceNobodyReadsItsLog(t *testing.T) {
 	w, _ := openUnrun(t)
 	defer w.release()
+	var log bytes.Buffer
+	w.config.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	reader, err := w.config.Ledger.Conn(t.Context())
 	require.NoError(t, err)
 	defer reader.Close()
@@ -380,6 +401,8 @@ func TestALedgersFileHasEverythingOnceNobodyReadsItsLog(t *testing.T) {
 	w.everySecond(t.Context())
 	require.True(t, w.saved)
 	require.Nil(t, w.ledger, "nothing is answered from it any more")
+	w.everySecond(t.Context())
+	require.Equal(t, 1, strings.Count(log.String(), "is in the ledger's file"), "once")
 }
 
 // TestAfterAFailedTransactionTheLedgerIsNotAnsweredFrom: one that is away, or that another writer has.

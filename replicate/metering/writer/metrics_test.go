@@ -37,6 +37,34 @@ func scrapeWriter(t *testing.T, w *Writer) map[string]float64 {
 	return samples
 }
 
+// TestABackupIsAsOldAsTheWritersClockSays, as every other age.
+func TestABackupIsAsOldAsTheWritersClockSays(t *testing.T) {
+	before, clock := openUnrun(t)
+	config := before.config
+	config.TakeOver, config.Backup = true, filepath.Join(t.TempDir(), "backup.db")
+	require.NoError(t, os.WriteFile(config.Backup, nil, 0o600))
+	w, err := Open(t.Context(), config)
+	require.NoError(t, err)
+	defer w.Close()
+	clock.pass(1000 * time.Hour)
+	require.Greater(t, scrapeWriter(t, w)["regedge_writer_backup_age_seconds"], 999*time.Hour.Seconds())
+}
+
+// TestTheRoomForABackupIsThatOfItsOwnDisk, and unknown while its folder is not there.
+func TestTheRoomForABackupIsThatOfItsOwnDisk(t *testing.T) {
+	before, _ := openUnrun(t)
+	config := before.config
+	dir := filepath.Join(t.TempDir(), "mounted later")
+	config.TakeOver, config.Backup = true, filepath.Join(dir, "backup.db")
+	w, err := Open(t.Context(), config)
+	require.NoError(t, err)
+	defer w.Close()
+	require.Contains(t, scrapeWriter(t, w), `regedge_disk_free_bytes{directory="ledger"}`)
+	require.NotContains(t, scrapeWriter(t, w), `regedge_disk_free_bytes{directory="backup"}`)
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.Contains(t, scrapeWriter(t, w), `regedge_disk_free_bytes{directory="backup"}`)
+}
+
 func TestTheWriterShowsItsState(t *testing.T) {
 	dir := t.TempDir()
 	config := Config{OperatorToken: firstOperator, Metrics: prometheus.NewRegistry(), Backup: filepath.Join(dir, "backup.db")}

@@ -42,6 +42,15 @@ func TestAWriterLeavesALedgerOfANewerProgramAlone(t *testing.T) {
 	require.ErrorAs(t, err, &newer, "nor does it go on without a projection")
 }
 
+// TestAWriterThatIsInterruptedAtItsStartSaysNoMore: what it was at then is of no interest.
+func TestAWriterThatIsInterruptedAtItsStartSaysNoMore(t *testing.T) {
+	w, _ := openUnrun(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Open(ctx, w.config)
+	require.EqualError(t, err, "open writer: context canceled")
+}
+
 // TestSessionsOfAWriterBeginAtRandom: a ledger that was lost may have had the same generation.
 func TestSessionsOfAWriterBeginAtRandom(t *testing.T) {
 	w, _ := openUnrun(t)

@@ -37,6 +37,20 @@ func newHousehold(t *testing.T, first *Client, name string, role Role) household
 	return household{a.ID, k, made.Token, made.ID}
 }
 
+// TestWhatAnOwnersProgramDoesIsAnActOfItsAccount, whatever the number of its token.
+func TestWhatAnOwnersProgramDoesIsAnActOfItsAccount(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	_, err := first.AddAccount(t.Context(), "another", "", "starter")
+	require.NoError(t, err)
+	ann := newHousehold(t, first, "ann", RoleAll)
+	require.NotEqual(t, ann.account, ann.tokenID)
+	answer, _ := ownAsk(w, ann.token, http.MethodPost, "/v1/account/keys", `{"name":"of a program"}`)
+	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+	audit, err := first.AuditPage(t.Context(), ann.account, ListQuery{Search: "/v1/account/keys"})
+	require.NoError(t, err)
+	require.Len(t, audit.Data, 1)
+}
+
 // ownAsk asks with an owner's token and returns status and code.
 func ownAsk(w *Writer, token, method, path, body string, header ...string) (answer *httptest.ResponseRecorder, code string) {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -338,6 +352,33 @@ func TestTheMonthOfAnAccountIsThatOfUTC(t *testing.T) {
 	clock.pass(30 * time.Minute)
 	require.Equal(t, clock.now().UTC().Format("2006-01"), month())
 	require.NotEqual(t, now.Format("2006-01"), month())
+}
+
+// TestTheChangesOfAnAccountAreCountedWhicheverTokenMakesThem: else each new token would bring a thousand.
+func TestTheChangesOfAnAccountAreCountedWhicheverTokenMakesThem(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	ann := newHousehold(t, first, "ann", RoleAll)
+	second, err := first.AddOwnerToken(t.Context(), ann.account, "second", RoleAll, time.Hour)
+	require.NoError(t, err)
+	path := fmt.Sprint("/v1/account/keys/", ann.key.ID)
+	for range changesPerAccount - 1 {
+		require.NoError(t, w.gate.change(ann.account))
+	}
+	answer, _ := ownAsk(w, second.Token, "PATCH", path, `{"name":"x"}`)
+	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+	for _, token := range []string{ann.token, second.Token} {
+		answer, _ = ownAsk(w, token, "PATCH", path, `{"name":"y"}`)
+		require.Equal(t, http.StatusTooManyRequests, answer.Code)
+	}
+}
+
+// TestAnAddressOfIPv4IsCountedAlone, also as IPv6 writes it: a /64 would hold all of them.
+func TestAnAddressOfIPv4IsCountedAlone(t *testing.T) {
+	for address, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "::ffff:192.0.2.1", "2001:db8:1:2:3::4": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64", "": "",
+	} {
+		require.Equal(t, want, Network(address))
+	}
 }
 
 // TestATokenThatMayOnlyReadUsesUpNobodysChanges: its refused ones are none.

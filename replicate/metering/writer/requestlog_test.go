@@ -205,6 +205,9 @@ func TestASearchReadsAPartOfTheLogAtATime(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 3, "each once")
 	require.Empty(t, next)
+	p, err = client.RequestPage(t.Context(), RequestQuery{}, ListQuery{Search: strings.ToLower(id(6))})
+	require.NoError(t, err)
+	require.Equal(t, []string{id(6)}, ids(p), "a whole id is found at once, however old, in any case")
 }
 
 // TestOfAnAccountTheActiveAndTheNewestKeysAreListed: an owner's programs make up to 100 keys a day.

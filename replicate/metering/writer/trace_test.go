@@ -96,6 +96,18 @@ func TestMessagesOfEdgesAreTraced(t *testing.T) {
 	require.Equal(t, "unavailable", spans.GetSpans()[0].Status.Description)
 }
 
+// TestAChangeThatIsNotMadeHasASpanOfItsCommit, which says so.
+func TestAChangeThatIsNotMadeHasASpanOfItsCommit(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	_, spans := traceAll(w)
+	_, err := client.RevokeKey(t.Context(), 99)
+	require.ErrorIs(t, err, ErrNotFound)
+	got := spans.GetSpans()
+	require.NotEmpty(t, got)
+	require.Equal(t, "commit", got[0].Name)
+	require.Equal(t, codes.Error, got[0].Status.Code)
+}
+
 // TestEachOperationOfAGroupHasASpanOfItsCommit, if its request has one.
 func TestEachOperationOfAGroupHasASpanOfItsCommit(t *testing.T) {
 	w, _ := openUnrun(t)

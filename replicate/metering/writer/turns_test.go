@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/replicate/metering/syncproto"
 	"regedge/schema"
 )
@@ -29,6 +30,22 @@ func projectorOf(t *testing.T, jitter func(time.Duration) time.Duration) *projec
 	}
 	config := Config{Ledger: open(schema.Ledger), Access: open(schema.Access), Logger: slog.New(slog.DiscardHandler)}
 	return newProjector(config, jitter)
+}
+
+// TestAnUpdateWaitsOnceForAServerThatHangs: the next one finds out whether it answers again.
+func TestAnUpdateWaitsOnceForAServerThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ledger := testkit.HangingDB()
+		defer ledger.Close()
+		p := newProjector(Config{Ledger: ledger, Access: ledger, Logger: slog.New(slog.DiscardHandler)}, nil)
+		p.migrated = true
+		p.add(changedRow{table: keyTable, id: int64(1)})
+		began := time.Now()
+		require.ErrorIs(t, p.update(t.Context()), context.DeadlineExceeded)
+		require.Equal(t, rowLimit, time.Since(began))
+		changes, _ := p.behind()
+		require.Equal(t, 2, changes, "the row and the comparison")
+	})
 }
 
 // TestWhatTakesAccessAwayIsProjectedFirst, however late it came.
