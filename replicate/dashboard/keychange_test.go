@@ -66,7 +66,8 @@ func TestAnOwnerManagesAKey(t *testing.T) {
 	require.NotEqual(t, first[1], second[1])
 	require.Contains(t, p.body, "The secret before works beside it until <time")
 	require.Contains(t, b.get(at).body, first[1][:13]+"…</code> works until")
-	for _, wrong := range [][3]string{{"/end", "days", "x"}, {"/end", "days", "3651"}, {"/end", "days", "0"}, {"/rotate", "hours", "0"}, {"/rotate", "hours", "721"}} {
+	for _, wrong := range [][3]string{{"/end", "days", "x"}, {"/end", "days", "3651"}, {"/end", "days", "0"}, {"/rotate", "hours", "0"}, {"/rotate", "hours", "721"},
+		{"/rotate", "hours", "2251799813685248"}} { // the last would be no time at all in nanoseconds
 		require.Equal(t, http.StatusBadRequest, b.submit(at, at+wrong[0], wrong[1], wrong[2]).StatusCode, wrong)
 	}
 	require.Equal(t, 4, w.count(`SELECT count(*) FROM audit WHERE account = ? AND actor = 'acme@example.com'

@@ -165,7 +165,7 @@ func TestWhatIsNoPassword(t *testing.T) {
 func TestAPasswordThatIsTriedFirstIsRefused(t *testing.T) {
 	for _, password := range []string{
 		"password1234", "Password1234!", "P@ssw0rd2026!", "passwordpassword", "PASSWORD password", "qwertyuiop123", "1qaz2wsx3edc",
-		"123456789012", "abcdefghijkl", "ponmlkjihgfe", "letmeinletmein", "ｐａｓｓｗｏｒｄ１２３４", "unbelievable", "administrator", "1234administrator",
+		"123456789012", "abcdefghijkl", "ponmlkjihgfe", "abcdefg7654321xyz", "letmeinletmein", "ｐａｓｓｗｏｒｄ１２３４", "unbelievable", "administrator", "1234administrator",
 		"ada.lovelace1", "AdaLovelace2026", "l0velaceAda!!", "Acme Traders 1", "acmetraders2026", "example.com12", "regedge-2026!", "regedgepassword",
 		"acme20261234acme", "lovelace-lovelace-xyz",
 	} {

@@ -96,6 +96,19 @@ func TestOversizedFormsAreRefused(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, p.StatusCode)
 }
 
+// TestAPageThatIsNotThereIsMissingOnlyIfTheLedgerIsThere: a visitor whose session can't be read is told that.
+func TestAPageThatIsNotThereIsMissingOnlyIfTheLedgerIsThere(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	require.Equal(t, http.StatusNotFound, b.get("/nowhere").StatusCode)
+	w.exec(`ALTER TABLE session RENAME TO gone`)
+	require.Equal(t, http.StatusInternalServerError, b.get("/nowhere").StatusCode)
+	require.Equal(t, http.StatusInternalServerError, b.get("/assets/none.js").StatusCode)
+	require.Equal(t, http.StatusNotFound, w.browser().get("/nowhere").StatusCode)
+	w.exec(`ALTER TABLE gone RENAME TO session`)
+	require.Equal(t, http.StatusNotFound, b.get("/nowhere").StatusCode)
+}
+
 func TestOtherMethodsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()

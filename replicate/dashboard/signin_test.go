@@ -1,9 +1,12 @@
 package dashboard_test
 
 import (
+	"context"
 	"crypto/rand"
+	"database/sql"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"sync"
@@ -86,6 +89,24 @@ func TestAStrangerLocksNobodyOut(t *testing.T) {
 	w.pass(15 * time.Minute)
 	known.requireIn("owner@example.com")
 	require.Equal(t, 2, w.count(`SELECT count(*) FROM device`), "two browsers: each sign-in keeps its cookie")
+}
+
+// TestAPasswordChangeForgivesNoStranger: of a known browser nothing is counted for its address.
+func TestAPasswordChangeForgivesNoStranger(t *testing.T) {
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	known := w.browser().requireIn("owner@example.com")
+	stranger := w.browser()
+	try := func(n int) int {
+		return stranger.signIn(fmt.Sprint("somebody", n, "@example.com"), "wrong words in here").StatusCode
+	}
+	for n := range 30 { // from the same address
+		require.Equal(t, http.StatusUnprocessableEntity, try(n))
+	}
+	require.Equal(t, http.StatusTooManyRequests, try(30))
+	p := known.submit("/settings", "/settings/password", "current", password, "password", "another four plain words")
+	require.Contains(t, p.text(), "The password is changed")
+	require.Equal(t, http.StatusTooManyRequests, try(31))
 }
 
 func TestGuessesFromManyAddressesAreBounded(t *testing.T) {
@@ -431,4 +452,43 @@ func TestTheBrowsersUsedLastAreKnown(t *testing.T) {
 	w.browser().requireIn("acme@example.com")
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM device WHERE hash = x'aabb'`), "those of others stay")
 	require.Equal(t, 2, w.count(`SELECT count(*) FROM device WHERE seen_at = ?`, w.clock().UnixMilli()))
+}
+
+// TestTwoWhoAcceptOneInvitationAtOnce: the second would have the account of the first, with a password of its own.
+func TestTwoWhoAcceptOneInvitationAtOnce(t *testing.T) {
+	w := newWorld(t)
+	i, err := w.client.Invite(t.Context(), "owner@example.com", w.account("Acme", 0))
+	require.NoError(t, err)
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	accepted := make(chan error, 3)
+	go func() {
+		accepted <- w.writer.Commit(t.Context(), writer.Act{}, func(context.Context, *sql.Tx, int64) error {
+			close(begun)
+			<-goOn
+			return nil
+		})
+	}()
+	<-begun
+	for _, chosen := range []string{password, "another four plain words"} {
+		go func() { accepted <- w.dashboard.Accept(t.Context(), i.Token, chosen) }()
+	}
+	queued := func() bool { // both have found the invitation
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		answer := httptest.NewRecorder()
+		w.writer.Handler().ServeHTTP(answer, r)
+		return strings.Contains(answer.Body.String(), "\nregedge_writer_queued 2\n")
+	}
+	require.Eventually(t, queued, time.Minute, time.Millisecond)
+	close(goOn)
+	require.NoError(t, <-accepted)
+	refused := 0
+	for range 2 {
+		if err := <-accepted; err != nil {
+			require.ErrorContains(t, err, "can't be used")
+			refused++
+		}
+	}
+	require.Equal(t, 1, refused)
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM audit WHERE act = 'accept invitation'`))
 }

@@ -92,6 +92,18 @@ func TestTwoFactorIsSwitchedOnByPasswordAndCode(t *testing.T) {
 	require.Equal(t, http.StatusForbidden, b.do(http.MethodPost, "/settings/two-factor/off", nil).StatusCode, "a form needs its token")
 }
 
+// TestTwoFactorIsNotSwitchedOnBesideCodesThatStay: they would be good for ever, and nobody is shown them.
+func TestTwoFactorIsNotSwitchedOnBesideCodesThatStay(t *testing.T) {
+	w := newWorld(t)
+	b := w.operator()
+	w.exec(`INSERT INTO recovery_code (hash, user) SELECT x'00', id FROM user`)
+	w.exec(`CREATE TRIGGER stays BEFORE DELETE ON recovery_code BEGIN SELECT RAISE(ABORT, 'it stays'); END`)
+	a := &app{world: w, secret: secretField.FindStringSubmatch(b.get("/settings/two-factor").body)[1]}
+	p := b.post("/settings/two-factor", "secret", a.secret, "current", password, "code", a.code(0))
+	require.Equal(t, http.StatusInternalServerError, p.StatusCode)
+	require.Zero(t, w.count(`SELECT count(*) FROM two_factor`))
+}
+
 // TestSwitchingTwoFactorTwiceShowsTheSameCodes sends its forms twice, as two clicks do: the browser shows the
 // second answer alone, and the recovery codes are shown nowhere else.
 func TestSwitchingTwoFactorTwiceShowsTheSameCodes(t *testing.T) {
