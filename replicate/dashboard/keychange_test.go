@@ -52,7 +52,8 @@ func TestAnOwnerManagesAKey(t *testing.T) {
 	require.Contains(t, b.seen.body, `<dt>Requests a minute</dt><dd>7</dd>`)
 	require.Contains(t, b.seen.body, `<dt>Credits a month</dt><dd>1,000</dd>`)
 	require.Equal(t, http.StatusUnprocessableEntity, b.submit(at, at+"/limits", "monthly-credits", "-1").StatusCode)
-	for _, wrong := range []string{"x", "-1", "1000000"} {
+	require.Equal(t, http.StatusUnprocessableEntity, b.submit(at, at+"/limits", "monthly-credits", "0").StatusCode, "0 is not any number")
+	for _, wrong := range []string{"x", "-1", "0", "1000000"} {
 		require.Equal(t, http.StatusUnprocessableEntity, b.submit(at, at+"/limits", "per-minute", wrong).StatusCode)
 		require.Contains(t, b.seen.text(), "A limit is a number")
 	}

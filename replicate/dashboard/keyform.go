@@ -59,7 +59,7 @@ type choice struct {
 // Messages about invalid limits.
 const (
 	wordsNetworks = "Those are not networks or addresses: write up to 16, such as 192.0.2.0/24, 2001:db8::/32."
-	wordsLimits   = "A limit is a number, and requests a minute are at most those of your plan. Leave a limit empty for none."
+	wordsLimits   = "A limit is a number, and requests a minute are at most those of your plan. The least is 1; leave a limit empty for none."
 )
 
 // errLimits is returned for invalid limits.
@@ -82,12 +82,14 @@ func (f keyForm) limits() (perMinute, monthlyCredits int64, err error) {
 	return perMinute, monthlyCredits, err
 }
 
+// limitOf reads a limit, 0 for an empty one. A typed 0 is refused: it would mean no limit to the writer, and the contrary to
+// who types it.
 func limitOf(typed string) (int64, error) {
 	if typed == "" {
 		return 0, nil
 	}
 	limit, err := strconv.ParseInt(typed, 10, 64)
-	if err != nil || limit < 0 || limit > ledger.MaxKeyCredits {
+	if err != nil || limit < 1 || limit > ledger.MaxKeyCredits {
 		return 0, errLimits
 	}
 	return limit, nil
