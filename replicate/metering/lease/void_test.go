@@ -215,3 +215,22 @@ func TestAVoidOfAForgottenIDIsRefused(t *testing.T) {
 	_, err := edge.Void(start, "0000000000ABCDEFGHJKMNPQRS")
 	require.ErrorIs(t, err, ErrForgotten)
 }
+
+// TestAVoidOfAnEarlierEpochIsReportedOnce, though its account has no lease in this one and is idle.
+func TestAVoidOfAnEarlierEpochIsReportedOnce(t *testing.T) {
+	edge, _ := endedEpoch(t)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Fresh, Session: 2, Epoch: 2, Generation: 1, Live: 1}, false)
+	require.EqualValues(t, 2, edge.Epoch())
+	_, err := edge.Void(start, "a")
+	require.NoError(t, err)
+	var less int64
+	later := start + 2*int64(idleMillis)
+	for range 3 {
+		if batch := acknowledged(edge, later); batch != nil {
+			require.EqualValues(t, 1, batch.Of)
+			less += batch.Usage[0].Count
+		}
+		require.NoError(t, edge.Check())
+	}
+	require.EqualValues(t, -1, less)
+}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -20,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/charge"
+	"regedge/internal/testkit"
 	"regedge/replicate/metering/journal"
 	"regedge/replicate/metering/lease"
 	"regedge/replicate/metering/syncproto"
@@ -74,6 +76,7 @@ func TestSyncsAreMeasured(t *testing.T) {
 	require.Equal(t, []time.Duration{time.Second}, took)
 	require.NoError(t, file.Close())
 	require.Error(t, file.Sync(), "its error is passed on")
+	require.Len(t, took, 2, "a disk that fails after a minute is slow, too")
 	_, err = dir.Append("no/such/folder")
 	require.Error(t, err)
 	_, err = c.openDir()
@@ -187,6 +190,81 @@ func TestTheNextMessageIsSentByWhatIsLeftToSay(t *testing.T) {
 	require.Equal(t, syncPause, m.nextPause())
 	require.False(t, m.pending())
 	require.False(t, m.unreported())
+	m.state.Charge(1, &charge.Request{ID: "1", Account: 1, Key: 1, PerMinute: 1, Endpoint: charge.Companies, Outcome: charge.Failed}, false)
+	require.NotNil(t, m.state.Sync(1).Batch)
+	require.Zero(t, m.nextPause(), "the writer lacks a batch")
+}
+
+// away is a writer that does not answer.
+type away struct{}
+
+func (away) Sync(ctx context.Context, _ []byte) ([]byte, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestNothingIsAskedForAtTheEnd: an edge that never reached the writer has nothing to return, although it
+// counted a request that was free.
+func TestNothingIsAskedForAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, err := Open(Config{State: t.TempDir(), Writer: away{}})
+		require.NoError(t, err)
+		defer m.Close()
+		r := charge.Request{ID: "1", Account: 1, Key: 1, PerMinute: 1, Endpoint: charge.Companies, Outcome: charge.Failed}
+		require.Empty(t, m.Charge(t.Context(), r).Code)
+		begun := time.Now()
+		m.reportRest(t.Context())
+		require.Zero(t, time.Since(begun))
+	})
+}
+
+// TestARequestThatStillWaitsAsksAgain: the leases that changed were others, and the next message may be a
+// second off.
+func TestARequestThatStillWaitsAsksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, err := Open(Config{State: t.TempDir(), Writer: away{}})
+		require.NoError(t, err)
+		defer m.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan charge.Verdict)
+		go func() {
+			ended <- m.Charge(ctx, charge.Request{ID: "1", Account: 1, Key: 1, PerMinute: 1, Endpoint: charge.Companies, Outcome: charge.Found})
+		}()
+		for range 3 {
+			synctest.Wait()
+			require.Len(t, m.syncNow, 1)
+			<-m.syncNow
+			m.mu.Lock()
+			m.announce()
+			m.mu.Unlock()
+		}
+		cancel()
+		require.Equal(t, charge.MeteringUnavailable, (<-ended).Code)
+	})
+}
+
+// TestTheArchiveIsCheckedEachDay: an edge runs for months.
+func TestTheArchiveIsCheckedEachDay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir, err := journal.OpenDir(t.TempDir())
+		require.NoError(t, err)
+		files := &unlisted{Dir: dir}
+		var log testkit.Log
+		m, err := Open(Config{Files: files, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		require.NoError(t, err)
+		defer m.Close()
+		files.err = errCut
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { m.archiveLoop(ctx) })
+		for days := 1; days <= 3; days++ {
+			synctest.Wait()
+			require.Equal(t, days, strings.Count(log.String(), "can't be checked"), log.String())
+			time.Sleep(24 * time.Hour)
+		}
+		cancel()
+		running.Wait()
+	})
 }
 
 // roundTrips is a transport of one answer.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -101,4 +102,48 @@ func TestChargesAreSyncedWhileTheWriterHangs(t *testing.T) {
 	require.Equal(t, "", e.found(bookedAccount))
 	eventually(t, func() bool { return syncs.Load() > before }, "the charge is durable")
 	require.EqualValues(t, 2, messages.Load(), "by itself, not for the next message")
+}
+
+// TestWhatIsRecalledIsReturnedAtOnce, and not with the next message, up to a second later: a client may wait
+// for it at another edge.
+func TestWhatIsRecalledIsReturnedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBooks(t, 10)
+		e := openOn(t, t.TempDir(), b)
+		granted(t, e)
+		exchanged(t, e, 2) // all is reported
+		news, synced := make(chan struct{}), make(chan struct{})
+		b.before = func(ctx context.Context, m syncproto.Message) error {
+			if m.Sync == nil || m.Sync.HoldMillis == 0 {
+				select {
+				case synced <- struct{}{}:
+				default:
+				}
+				return nil
+			}
+			select { // a writer holds this one
+			case <-news:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		stop := e.start(e.Meter)
+		defer stop()
+		<-synced
+		<-synced
+		synctest.Wait()
+		time.Sleep(100 * time.Millisecond)
+		b.mu.Lock()
+		require.Positive(t, b.ledger.Account(bookedAccount).Credits().Leased)
+		require.NoError(t, b.ledger.ChangeAccount(time.Now().UnixMilli(), bookedAccount, "scale", true))
+		b.mu.Unlock()
+		begun := time.Now()
+		news <- struct{}{}
+		time.Sleep(100 * time.Millisecond)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		require.Zero(t, b.ledger.Account(bookedAccount).Credits().Leased)
+		require.Less(t, time.Since(begun), time.Second)
+	})
 }

@@ -154,6 +154,18 @@ func TestAWriterThatIsLostEndsTheWaitOfRequests(t *testing.T) {
 	require.Equal(t, "", e.found(bookedAccount), "the wants were asked for again")
 }
 
+// TestNobodyWaitsForAWriterThatIsAway: such a request is not counted as one that waited, and takes nobody's place.
+func TestNobodyWaitsForAWriterThatIsAway(t *testing.T) {
+	b := newBooks(t, 10)
+	e := openOn(t, t.TempDir(), b)
+	defer e.Close()
+	b.before = func(context.Context, syncproto.Message) error { return errors.New("connection refused") }
+	require.Error(t, e.Exchange(t.Context()))
+	require.Equal(t, charge.MeteringUnavailable, e.found(bookedAccount))
+	require.Zero(t, e.Stats().Waited)
+	require.EqualValues(t, 1, e.Stats().Unavailable)
+}
+
 // TestARequestThatGoesAwayDoesNotWait and leaves its place.
 func TestARequestThatGoesAwayDoesNotWait(t *testing.T) {
 	b := newBooks(t, 10)
