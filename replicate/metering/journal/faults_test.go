@@ -536,6 +536,59 @@ func TestWhatIsAppendedMeanwhileComesLater(t *testing.T) {
 	require.Equal(t, []string{"all"}, records)
 }
 
+// lateFile is a segment where a record comes while another is written, and can't be written itself.
+type lateFile struct {
+	File
+	during func()
+}
+
+func (f lateFile) Write(p []byte) (int, error) {
+	switch {
+	case bytes.Contains(p, []byte("late")):
+		return 0, errFull
+	case bytes.Contains(p, []byte("early")):
+		f.during()
+	}
+	return f.File.Write(p)
+}
+
+type lateDisk struct {
+	*disk
+	during func()
+}
+
+func (d lateDisk) Append(name string) (File, error) {
+	file, err := d.disk.Append(name)
+	return lateFile{file, d.during}, err
+}
+
+// TestNoSegmentBeginsWithWhatIsDropped: a snapshot that has a record which could not be written is not used.
+func TestNoSegmentBeginsWithWhatIsDropped(t *testing.T) {
+	k, state := &recorder{}, []string{"early"}
+	var j *Journal
+	d := lateDisk{newDisk(), func() {
+		k.Lock()
+		state = append(state, "later")
+		j.Append([]byte("late"), true)
+		k.Unlock()
+	}}
+	j, _, _, _ = opened(t, d, k)
+	k.Lock()
+	j.Append([]byte("early"), true)
+	group := j.Group()
+	k.Unlock()
+	require.ErrorIs(t, j.Rotate(func(write func([]byte)) {
+		for _, s := range state {
+			write([]byte(s))
+		}
+	}), errFull)
+	require.Equal(t, []string{"late"}, k.dropped)
+	require.NoError(t, j.Write(group))
+	_, ids, records, _ := opened(t, d.disk, k)
+	require.Empty(t, ids)
+	require.Equal(t, []string{"early"}, records)
+}
+
 // TestAProbeFailsWithTheDisk at each thing that it does, and leaves nothing.
 func TestAProbeFailsWithTheDisk(t *testing.T) {
 	d, k := &faulty{disk: newDisk(), left: 1 << 30, times: 1}, &recorder{}

@@ -40,34 +40,78 @@ func (j *Journal) segments() ([]uint64, error) {
 }
 
 // Rotate begins a new segment with a snapshot and deletes all older ones but the last. The
-// owner's lock is held throughout, so that the snapshot is consistent. After an error the
-// old segment continues, unless only closing it or deleting older ones failed: then the new
-// segment is in use, and the next Rotate deletes what is left.
+// owner's lock is held while the snapshot is taken, and not while it is written: a disk that
+// hangs holds up only what is charged. After an error the old segment continues, unless only
+// closing it or deleting older ones failed: then the new segment is in use, and the next Rotate
+// deletes what is left.
 func (j *Journal) Rotate(snapshot func(write func(record []byte))) error {
 	j.syncing.Lock()
 	defer j.syncing.Unlock()
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	j.owner.Lock()
-	defer j.owner.Unlock()
-	g := j.swap()
-	var rest *Group
-	if g.err = j.writeGroup(g); g.err != nil {
-		rest = j.salvage(g)
-	}
-	j.finish(g)
 	number := j.number
-	if err := j.rotate(snapshot); err != nil {
-		if rest != nil && j.number == number { // else the snapshot has it
-			j.pending.prepend(rest)
-		}
-		return fmt.Errorf("rotate journal: %w", err)
+	taken, rest, err := j.take(snapshot)
+	if err == nil {
+		err = j.rotate(taken.each)
 	}
-	return nil
+	if err == nil {
+		return nil
+	}
+	if j.number == number { // else the snapshot has it
+		j.owner.Lock()
+		j.pending.prepend(rest)
+		j.owner.Unlock()
+	}
+	return fmt.Errorf("rotate journal: %w", err)
 }
 
-// rotate replaces the segment, once the pending group was written. The locks syncing, writing and
-// the owner's are held.
+// take takes a snapshot, and writes what was appended before it. What could not be written is
+// dropped, or is in rest. Journal.writing is held.
+func (j *Journal) take(snapshot func(write func(record []byte))) (taken records, rest *Group, err error) {
+	rest = &Group{}
+	j.writePending() // most of it
+	j.owner.Lock()
+	g, stuck := j.swap(), j.stuck != nil
+	defer j.finish(g)
+	if stuck { // this waits for no disk: the snapshot must not have what is dropped
+		if g.err = j.writeGroup(g); g.err != nil {
+			rest = j.salvage(g)
+		}
+	}
+	snapshot(taken.add)
+	j.owner.Unlock()
+	if stuck {
+		return taken, rest, nil
+	}
+	if g.err = j.writeGroup(g); g.err != nil {
+		j.owner.Lock()
+		rest = j.salvage(g)
+		j.owner.Unlock()
+	}
+	return taken, rest, g.err
+}
+
+// records are a snapshot in memory.
+type records struct {
+	bytes []byte
+	ends  []int // of each record in bytes
+}
+
+func (r *records) add(record []byte) {
+	r.bytes = append(r.bytes, record...)
+	r.ends = append(r.ends, len(r.bytes))
+}
+
+func (r *records) each(write func(record []byte)) {
+	from := 0
+	for _, end := range r.ends {
+		write(r.bytes[from:end])
+		from = end
+	}
+}
+
+// rotate replaces the segment, once the pending group was written. The locks syncing and writing
+// are held.
 func (j *Journal) rotate(snapshot func(write func(record []byte))) error {
 	//mutant:segment-dropped-before-archive-durable
 	if err := j.archive.sync(); err != nil {

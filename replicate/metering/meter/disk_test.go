@@ -396,3 +396,87 @@ func TestMetricsDoNotWaitForTheDisk(t *testing.T) {
 	<-told
 	eventually(t, func() bool { return e.Corrupt() == 0 }, "listed again")
 }
+
+// hangingSegments is a state directory where the first sync of each new segment hangs.
+type hangingSegments struct {
+	journal.Dir
+	armed   *atomic.Bool
+	entered chan struct{}
+	goOn    chan struct{}
+}
+
+func (d hangingSegments) Append(name string) (journal.File, error) {
+	f, err := d.Dir.Append(name)
+	if err == nil && strings.HasPrefix(name, "journal-") && d.armed.Load() {
+		return &hangingSegment{File: f, dir: d}, nil
+	}
+	return f, err
+}
+
+type hangingSegment struct {
+	journal.File
+	dir hangingSegments
+}
+
+func (f *hangingSegment) Sync() error {
+	if f.dir.armed.CompareAndSwap(true, false) {
+		close(f.dir.entered)
+		<-f.dir.goOn
+	}
+	return f.File.Sync()
+}
+
+// TestADiskThatHangsWhereASegmentBeginsHoldsUpNoOthers: the sandbox, screened requests and metrics go on.
+func TestADiskThatHangsWhereASegmentBeginsHoldsUpNoOthers(t *testing.T) {
+	c := startCentre(t, nil)
+	node, err := c.client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	c.connect("one")
+	e := &edge{name: "one", token: node.Token}
+	dir, err := journal.OpenDir(t.TempDir())
+	require.NoError(t, err)
+	disk := hangingSegments{dir, new(atomic.Bool), make(chan struct{}), make(chan struct{})}
+	c.files, c.segment = disk, 4<<10
+	c.run(e)
+	defer func() { e.stop() }()
+	account := c.account("scale", 1000)
+	require.Equal(t, "", e.found(account))
+
+	disk.armed.Store(true)
+	served := make(chan int64)
+	go func() {
+		answered := int64(1)
+		for {
+			select {
+			case <-disk.entered:
+				served <- answered
+				return
+			default:
+			}
+			if e.found(account) == "" {
+				answered++
+			}
+		}
+	}()
+	<-disk.entered
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		sandbox := charge.Request{ID: "request-sandbox", Sandbox: true, Client: "192.0.2.1", PerMinute: 60, Endpoint: charge.Companies, Outcome: charge.Found}
+		assert.Equal(t, "", e.Charge(t.Context(), sandbox).Code)
+		e.Exceeded(request(account, charge.Found))
+		e.Stats()
+		e.Headroom()
+	}()
+	select {
+	case <-told:
+	case <-time.After(5 * time.Second):
+		t.Error("they wait for the disk")
+	}
+	eventually(t, func() bool { return errors.Is(e.Ready(), meter.ErrDiskHangs) }, "not ready")
+	close(disk.goOn)
+	<-told
+	answered := <-served
+	eventually(t, func() bool { return e.Ready() == nil && e.found(account) == "" }, "charges again")
+	eventually(t, func() bool { return c.read(account).Spent == answered+1 }, "those that were answered, and no other")
+}
