@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -72,14 +73,14 @@ func changeOnce[T any](ctx context.Context, c *Client, act, method, path string,
 	}
 }
 
+// unasked are errors of an attempt that say nothing of those before: whether the change was made is looked up
+// behind the checks of the caller, and another writer may know other tokens.
+var unasked = []error{ErrUncertain, ErrFenced, ErrUnauthorized, ErrTokenEnded, ErrForbidden, ErrTooMany, ErrInternal}
+
 // certain reports whether the writer itself said that it never made the change.
 func certain(err error) bool {
-	for _, e := range apiErrors {
-		if errors.Is(err, e.err) && !errors.Is(err, ErrUncertain) && !errors.Is(err, ErrFenced) {
-			return true
-		}
-	}
-	return false
+	is := func(target error) bool { return errors.Is(err, target) }
+	return !slices.ContainsFunc(unasked, is) && slices.ContainsFunc(apiErrors, func(e apiError) bool { return is(e.err) })
 }
 
 // call makes a call that changes nothing, or is idempotent.

@@ -146,6 +146,15 @@ func TestAChangeThatMayHaveBeenMadeStaysUncertain(t *testing.T) {
 		require.NotErrorIs(t, err, ErrUncertain)
 		_, err = retried(600*time.Millisecond, lost, answers(503, `{"code":"fenced"}`))
 		require.ErrorIs(t, err, ErrUncertain, "the writer before may have made it")
+		for status, code := range map[int]string{401: "unauthorized", 403: "forbidden", 429: "too_many_requests", 500: "internal"} {
+			_, err = retried(600*time.Millisecond, lost, answers(status, `{"code":"`+code+`"}`))
+			require.ErrorIs(t, err, ErrUncertain, "%s says nothing of the attempt before", code)
+			require.ErrorIs(t, err, errorOf(code))
+			_, err = retried(600*time.Millisecond, answers(status, `{"code":"`+code+`"}`))
+			require.NotErrorIs(t, err, ErrUncertain, code)
+		}
+		_, err = retried(600*time.Millisecond, lost, answers(401, `{"code":"token_ended"}`))
+		require.ErrorIs(t, err, ErrUncertain)
 		_, err = retried(100*time.Millisecond, answers(502, `<html>`))
 		require.ErrorIs(t, err, ErrUncertain, "a proxy does not know")
 		_, err = retried(100*time.Millisecond, answers(404, `<html>`))
