@@ -8,8 +8,10 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -19,8 +21,8 @@ const tracesPath = "v1/traces"
 // maxReply bounds how much of a collector's answer is read, so that its connection can be used again.
 const maxReply = 64 << 10
 
-// sniffed is how much of an answer is needed to detect its type (http.DetectContentType).
-const sniffed = 512
+// encoding is the media type of batches, and of the answers to them.
+const encoding = "application/x-protobuf"
 
 // isPage reports whether a media type means a web page: its sender took no spans, whatever the status. Other
 // unexpected types are accepted, since collectors are careless with them.
@@ -46,7 +48,7 @@ func newCollector(config Config) (*collector, error) {
 	if header == nil {
 		header = http.Header{}
 	}
-	header.Set("Content-Type", "application/x-protobuf")
+	header.Set("Content-Type", encoding)
 	return &collector{base.JoinPath(tracesPath).String(), header, &http.Client{
 		// The header may hold a key: it goes to no other host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -75,13 +77,78 @@ func (c *collector) UploadTraces(ctx context.Context, spans []*tracepb.ResourceS
 		return err
 	}
 	defer response.Body.Close()
-	start, _ := io.ReadAll(io.LimitReader(response.Body, sniffed))
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxReply))
+	reply, _ := io.ReadAll(io.LimitReader(response.Body, maxReply))
+	contentType := response.Header.Get("Content-Type")
 	switch {
 	case response.StatusCode/100 != 2:
 		return fmt.Errorf("%s answered %s", c.address, response.Status)
-	case isPage(response.Header.Get("Content-Type")), isPage(http.DetectContentType(start)):
+	case isPage(contentType), isPage(http.DetectContentType(reply)):
 		return fmt.Errorf("%s answered with a web page: another service listens there, or a proxy or a sign-in page is between", c.address)
+	case contentType == encoding:
+		return readPartial(reply)
 	}
 	return nil
+}
+
+// partialError means that the collector took only a part of a batch (OTLP 1.11, "Partial Success").
+type partialError struct {
+	rejected int64 // spans, at least 1
+	why      string
+}
+
+func (e *partialError) Error() string {
+	return fmt.Sprintf("it rejected %d spans: %s", e.rejected, e.why)
+}
+
+// maxWhy bounds the collector's words in the log, in bytes.
+const maxWhy = 500
+
+// readPartial returns a partialError if an ExportTraceServiceResponse says that spans were rejected. The package of
+// that type would bring gRPC with it.
+func readPartial(reply []byte) error {
+	var partial partialError
+	eachField(reply, func(number protowire.Number, _ uint64, message []byte) {
+		if number != 1 { // partial_success
+			return
+		}
+		eachField(message, func(number protowire.Number, value uint64, text []byte) {
+			switch number {
+			case 1:
+				partial.rejected = int64(value)
+			case 2:
+				partial.why = strings.ToValidUTF8(string(text[:min(len(text), maxWhy)]), "")
+			}
+		})
+	})
+	if partial.rejected <= 0 {
+		return nil
+	}
+	return &partial
+}
+
+// eachField calls visit with the fields of a message, as far as it can be read: with the value of a number, or the
+// bytes of a text or a message.
+func eachField(message []byte, visit func(number protowire.Number, value uint64, bytes []byte)) {
+	for len(message) > 0 {
+		number, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return
+		}
+		message = message[n:]
+		var value uint64
+		var bytes []byte
+		switch kind {
+		case protowire.VarintType:
+			value, n = protowire.ConsumeVarint(message)
+		case protowire.BytesType:
+			bytes, n = protowire.ConsumeBytes(message)
+		default:
+			n = protowire.ConsumeFieldValue(number, kind, message)
+		}
+		if n < 0 {
+			return
+		}
+		message = message[n:]
+		visit(number, value, bytes)
+	}
 }

@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -31,7 +32,7 @@ type queue struct {
 	exporter *otlptrace.Exporter
 	metrics  *Metrics
 	log      *slog.Logger
-	failing  bool // the last batch was not taken; owned by Run
+	failing  bool // the last batch was not taken, or not all of it; owned by Run
 }
 
 func newQueue(config Config) (*queue, error) {
@@ -114,15 +115,23 @@ func (q *queue) send(ctx context.Context, batch []sdk.ReadOnlySpan) {
 	ctx, cancel := context.WithTimeout(ctx, sendLimit)
 	defer cancel()
 	err := q.exporter.ExportSpans(ctx, batch)
+	lost := int64(0)
+	var partial *partialError
 	switch {
+	case errors.As(err, &partial):
+		lost = min(partial.rejected, int64(len(batch)))
+	case err != nil:
+		lost = int64(len(batch))
+	}
+	switch {
+	case err != nil && !q.failing && partial != nil:
+		q.log.Warn("the collector takes a part of the traces: the others are dropped", "error", err)
 	case err != nil && !q.failing:
 		q.log.Warn("the collector takes no traces: they are dropped", "error", err)
 	case err == nil && q.failing:
 		q.log.Info("the collector takes traces again")
 	}
-	if q.failing = err != nil; q.failing {
-		q.metrics.lost.Add(float64(len(batch)))
-		return
-	}
-	q.metrics.sent.Add(float64(len(batch)))
+	q.failing = err != nil
+	q.metrics.lost.Add(float64(lost))
+	q.metrics.sent.Add(float64(int64(len(batch)) - lost))
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"regedge/host/tracing"
 	"regedge/internal/testkit"
@@ -291,6 +292,46 @@ func TestAConnectionToACollectorIsUsedAgain(t *testing.T) {
 	}
 	stop()
 	require.EqualValues(t, 1, connections.Load())
+}
+
+// TestSpansThatACollectorRejectsAreCountedAsDropped, and it is said why, once until it takes all again.
+func TestSpansThatACollectorRejectsAreCountedAsDropped(t *testing.T) {
+	partial := func(rejected uint64, why string) []byte {
+		message := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), rejected)
+		message = protowire.AppendString(protowire.AppendTag(message, 2, protowire.BytesType), why)
+		return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), message)
+	}
+	var reply atomic.Pointer[[]byte]
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-protobuf")
+		w.Write(*reply.Load())
+	}))
+	defer web.Close()
+	f := newFixture(t, tracing.Config{Endpoint: web.URL})
+	batches := func(number int, answer []byte) {
+		reply.Store(&answer)
+		for range number {
+			stop := f.run(t)
+			f.span("one")
+			f.span("two")
+			f.span("three")
+			stop()
+		}
+	}
+	batches(2, partial(2, "over the quota"))
+	require.EqualValues(t, 2, f.value(t, sent, ""))
+	require.EqualValues(t, 4, f.value(t, dropped, "collector"))
+	require.Equal(t, 1, strings.Count(f.log.String(), "over the quota"))
+	batches(1, nil)
+	require.EqualValues(t, 5, f.value(t, sent, ""))
+	require.Contains(t, f.log.String(), "takes traces again")
+	for _, answer := range [][]byte{partial(0, "an advice"), partial(1<<63, "fewer than none"), []byte("\xff\xff")} {
+		batches(1, answer)
+	}
+	require.EqualValues(t, 14, f.value(t, sent, ""))
+	batches(1, partial(1000, "more than there were"))
+	require.EqualValues(t, 14, f.value(t, sent, ""))
+	require.EqualValues(t, 7, f.value(t, dropped, "collector"))
 }
 
 // TestAnAnswerWithoutAnEndIsNotRead to its end, by which the next batch would wait.
