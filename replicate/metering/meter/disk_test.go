@@ -343,6 +343,58 @@ func TestAChargeThatWasGivenUpIsNeverAnswered(t *testing.T) {
 	require.EqualValues(t, 2, c.read(account).Spent, "the one before, and the one that hung")
 }
 
+// TestARepeatIsNotAnsweredByAChargeThatIsTakenBack: repeats that came before a charge was given up wait with it.
+func TestARepeatIsNotAnsweredByAChargeThatIsTakenBack(t *testing.T) {
+	for name, repeat := range map[string]func(r charge.Request) charge.Request{
+		"of the request": func(r charge.Request) charge.Request { return r },
+		"of its Idempotency-Key": func(r charge.Request) charge.Request {
+			again := request(r.Account, r.Outcome)
+			again.IdempotencyHash, again.TargetHash = r.IdempotencyHash, r.TargetHash
+			return again
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, e, disk, account, first := chargeOnHangingDisk(t)
+			defer func() { e.stop() }()
+			r := request(account, charge.Found)
+			r.IdempotencyHash, r.TargetHash = strings.Repeat("ab", charge.HashLength/2), strings.Repeat("cd", charge.HashLength/2)
+			given := make(chan string, 1)
+			go func() { given <- e.Charge(t.Context(), r).Code }()
+			var repeats sync.WaitGroup
+			var mu sync.Mutex
+			answers := map[string]int{}
+			tick := time.NewTicker(20 * time.Millisecond)
+			defer tick.Stop()
+			for code := ""; code == ""; {
+				select {
+				case code = <-given:
+					require.Equal(t, charge.MeteringUnavailable, code)
+				case <-tick.C:
+					again := repeat(r)
+					repeats.Go(func() {
+						code := e.Charge(t.Context(), again).Code
+						mu.Lock()
+						defer mu.Unlock()
+						answers[code]++
+					})
+				}
+			}
+			close(disk.goOn)
+			require.Equal(t, "", <-first)
+			repeats.Wait()
+			eventually(t, func() bool { return e.Ready() == nil }, "the charge was taken back")
+			want := int64(2) // the one before, and the one that hung
+			if answers[""] > 0 {
+				want++
+			}
+			for range 2 { // a batch that was sealed before the void has it
+				require.NoError(t, e.Exchange(t.Context()))
+			}
+			require.Equal(t, want, c.read(account).Spent, "%v", answers)
+		})
+	}
+}
+
 // TestAChargeThatWasGivenUpAndNeverWrittenMayComeAgain: there is nothing of it to void, and its id is free.
 func TestAChargeThatWasGivenUpAndNeverWrittenMayComeAgain(t *testing.T) {
 	c, e, disk, account, first := chargeOnHangingDisk(t)

@@ -35,6 +35,7 @@ func (m *Meter) writeCharge(r *charge.Request, g *journal.Group) error {
 		return err
 	case <-limit.C:
 		m.hung.Add(1)
+		m.givenUp.Add(1)
 		m.noteDisk(ErrDiskHangs)
 		go m.takeBack(strings.Clone(r.ID), written)
 		return ErrDiskHangs
@@ -42,7 +43,7 @@ func (m *Meter) writeCharge(r *charge.Request, g *journal.Group) error {
 }
 
 // takeBack voids a charge that was given up, once the disk has answered: its client was told that nothing
-// was charged. Until that is done no other request is charged, so that none can repeat this charge and be answered.
+// was charged. Until that is done no other request is charged, and those that repeat a charge are not answered from it.
 func (m *Meter) takeBack(id string, written <-chan error) {
 	defer m.hung.Add(-1)
 	if <-written != nil {

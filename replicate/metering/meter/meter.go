@@ -37,6 +37,7 @@ type Meter struct {
 	skewMillis  atomic.Int64          // the writer's clock less this one's
 	diskError   atomic.Pointer[error] // of the last write or sync of the journal, nil for none
 	hung        atomic.Int64          // one while a write hangs, and the charges given up and not yet taken back: hung.go
+	givenUp     atomic.Int64          // charges given up so far; grows after hung
 	stats       counters
 	waiters     waiters
 	listing     atomic.Bool      // the state directory is being listed for Corrupt
@@ -108,6 +109,7 @@ func (m *Meter) Exceeded(r charge.Request) (v charge.Verdict, exceeded bool) {
 }
 
 func (m *Meter) charge(ctx context.Context, r *charge.Request) charge.Verdict {
+	givenUp := m.givenUp.Load() // before hung
 	if m.hung.Load() != 0 && !r.Sandbox {
 		return lease.UnavailableAtOnce(r)
 	}
@@ -126,6 +128,9 @@ func (m *Meter) charge(ctx context.Context, r *charge.Request) charge.Verdict {
 		}
 		// The id's own record may have been in a group that failed meanwhile.
 		a, group, _ = m.decide(r, true)
+	}
+	if a.Logged && a.Repeated && m.givenUp.Load() != givenUp { // the charge that it repeats may be taken back
+		return lease.Unavailable(a.Verdict)
 	}
 	return a.Verdict
 }
