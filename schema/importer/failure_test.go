@@ -37,6 +37,7 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 		"UTF-32 with a mark":            {"\xff\xfe\x00\x00" + encoded(headerA, 4), "UTF-32"},
 		"zeros before the header":       {strings.Repeat("\x00", 16) + headerA + rowA, "zero bytes"},
 		"a damaged gzip":                {damaged(gzipped(manyCompanies(20))), "the file is damaged: fetch it again"},
+		"something else behind a gzip":  {gzipped(headerA+rowA) + "<html>not found</html>", "the file is damaged: fetch it again"},
 		"a wrong sum of zstd":           {damagedZstd(manyCompanies(20)), "the file is damaged: fetch it again"},
 		"columns doubled":               {"CIN,CompanyName,CompanyStatus,company_status\n", "mean the same"},
 		"a spreadsheet":                 {"PK\x03\x04rest", "spreadsheet"},

@@ -69,6 +69,29 @@ func TestNumbersAreReadAsSpreadsheetsLeaveThem(t *testing.T) {
 	require.Equal(t, []string{"00001235", "00001236", "00001237"}, w.rows("SELECT din FROM director ORDER BY din"))
 }
 
+// TestAPincodeIsReadAsSpreadsheetsLeaveIt, also at the end of an address, and one that they shortened is counted.
+func TestAPincodeIsReadAsSpreadsheetsLeaveIt(t *testing.T) {
+	for pincode, want := range map[string]string{"403516.0": "403516", "4.03E+05": "", "40351": "", "000000": "", "NA": "", "": ""} {
+		w := newFixture(t)
+		f := w.text("2025-05-05", headerA+strings.Replace(rowA, "403516-India", pincode+"-India", 1))
+		require.EqualValues(t, 1, f.New, pincode)
+		require.Equal(t, want, w.row("SELECT coalesce(pincode, '') FROM company"), pincode)
+		require.Equal(t, want == "" && strings.ContainsAny(pincode, "34"), f.Unread["pincode"] == 1, pincode)
+	}
+	w := newFixture(t)
+	w.text("2025-05-05", `{"companyData":{"company":"MADE-UP LLP","cin":"ABD0345","llpStatus":"Active","MCAMDSCompanyAddress":[`+
+		`{"addressType":"Registered Address","streetAddress":"1 ROAD","city":"DELHI","postalCode":110001.0}]}}`)
+	require.Equal(t, "110001", w.row("SELECT pincode FROM llp"), "a document")
+}
+
+// TestPercentEncodedRowsAreReadAsTheyWere, each value of them.
+func TestPercentEncodedRowsAreReadAsTheyWere(t *testing.T) {
+	w := newFixture(t)
+	f := w.text("2025-05-05", headerA+strings.ReplaceAll(rowA, " ", "%20"))
+	require.EqualValues(t, 1, f.New, f.First)
+	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
+}
+
 // TestARejectSaysWhichNumberIsWrong, since most rows have two.
 func TestARejectSaysWhichNumberIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
@@ -179,6 +202,7 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 	}{
 		"years first":           {func(_ int, row []string) { row[8] = row[8][2:] }, `its dates have the year first, as "19-02-10"`},
 		"years first, slashes":  {func(_ int, row []string) { row[8] = strings.ReplaceAll(row[8][2:], "-", "/") }, `its dates have the year first, as "19/02/10"`},
+		"days before months":    {func(_ int, row []string) { row[8] = row[8][:5] + row[8][8:] + row[8][4:7] }, `its dates have the day before the month, as "2009-20-02"`},
 		"capitals":              {swap(6, 7), "are the columns AuthorizedCapital and PaidupCapital swapped?"},
 		"name and Registrar":    {swap(1, 2), `most names of its companies are like "ROC Goa": is CompanyName the column of something else?`},
 		"name and class":        {swap(1, 5), `most names of its companies are like "Private"`},

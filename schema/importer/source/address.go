@@ -10,11 +10,12 @@ import (
 // address is a registered office in parts. The district is as the source spells it. It is used if the
 // directory lacks the office's pincode, or there is none.
 type address struct {
-	line     record.Value
-	city     record.Value
-	state    record.Value
-	pincode  record.Value
-	district string
+	line       record.Value
+	city       record.Value
+	state      record.Value
+	pincode    record.Value
+	district   string
+	oddPincode bool // a number that is no pincode stands at its place
 }
 
 // named returns the district that the address names, as the post office directory spells it: in the
@@ -67,7 +68,7 @@ func parseAddress(s string) address {
 	if strings.ContainsRune(s, '\uFFFD') {
 		s = mendSigns(s)
 	}
-	s = strings.TrimSpace(s)
+	s = wholePincode(strings.TrimSpace(s))
 	if body, ok := cutSuffixFold(s, "india"); ok {
 		if body, ok = strings.CutSuffix(strings.TrimRight(body, " "), "-"); ok {
 			return parseCurrentAddress(body)
@@ -84,7 +85,9 @@ func parseAddress(s string) address {
 func parseCurrentAddress(s string) address {
 	var a address
 	parts := strings.Split(s, ",")
-	a.pincode = parsePincode(joinHalves(strings.TrimSpace(parts[len(parts)-1])))
+	last := wholePincode(strings.TrimSpace(parts[len(parts)-1]))
+	a.pincode = parsePincode(joinHalves(last))
+	a.oddPincode = a.pincode.Kind == record.Null && len(parts) > 1 && strings.ContainsAny(last, "123456789")
 	parts = parts[:len(parts)-1]
 	if n := len(parts); n > 0 {
 		if name, ok := states[squash(parts[n-1])]; ok {
@@ -202,6 +205,15 @@ func cutPincode(s string) (string, record.Value) {
 		}
 	}
 	return rest, pincode
+}
+
+// wholePincode cuts off the ".0" that a spreadsheet leaves after a pincode at the end of a text.
+func wholePincode(s string) string {
+	whole, ok := strings.CutSuffix(s, ".0")
+	if n := len(whole) - 6; ok && n >= 0 && isDigits(whole[n:]) {
+		return whole
+	}
+	return s
 }
 
 // parsePincode accepts six digits, the first not 0. Anything else, such as 000000 or NA, is

@@ -71,7 +71,7 @@ func (s *sheet) company(cin string) (record.Record, error) {
 	v[record.CompanyActivity] = cleanValue(s.get(fieldActivity))
 	v[record.CompanyPrincipal] = cleanValue(s.get(fieldPrincipal))
 	v[record.CompanyEmail] = s.email(s.get(fieldEmail))
-	a := parseAddress(s.get(fieldAddress))
+	a := s.address()
 	v[record.CompanyLine], v[record.CompanyCity], v[record.CompanyPincode] = a.line, a.city, a.pincode
 	v[record.CompanyState] = orElse(s.state(), a.state)
 	v[record.CompanyDistrict] = a.named(v[record.CompanyState])
@@ -90,7 +90,7 @@ func (s *sheet) llpOfCompanies(llpin string) (record.Record, error) {
 		return record.Record{}, r.err
 	}
 	v[record.LLPActivity] = orElse(cleanValue(s.get(fieldActivity)), cleanValue(s.get(fieldPrincipal)))
-	a := parseAddress(s.get(fieldAddress))
+	a := s.address()
 	v[record.LLPLine], v[record.LLPCity], v[record.LLPPincode] = a.line, a.city, a.pincode
 	v[record.LLPState] = orElse(s.state(), a.state)
 	return record.New(record.LLPTable, v, llpin), nil
@@ -115,6 +115,15 @@ func (s *sheet) email(text string) record.Value {
 		s.out.note("e-mail")
 	}
 	return v
+}
+
+// address reads the column of the address. A number at the pincode's place that is none is counted.
+func (s *sheet) address() address {
+	a := parseAddress(s.get(fieldAddress))
+	if a.oddPincode {
+		s.out.note("pincode")
+	}
+	return a
 }
 
 // state reads the column of the state. What can't be one is counted.
@@ -284,7 +293,7 @@ func takeListedLLP(s *sheet) (record.Record, error) {
 			v[record.LLPActivity] = orElse(v[record.LLPActivity], cleanValue(activity))
 		}
 	}
-	a := parseAddress(s.get(fieldAddress))
+	a := s.address()
 	v[record.LLPLine], v[record.LLPCity], v[record.LLPPincode] = a.line, a.city, a.pincode
 	v[record.LLPState] = orElse(s.state(), a.state)
 	return rec, nil

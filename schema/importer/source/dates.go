@@ -28,9 +28,10 @@ type dateReader struct {
 }
 
 // dateOrder counts, to detect swapped months and days, a file's dates with slashes, which are read month
-// first, and its other dates, which are read day first. Of dates with a year of two digits, which is read last, it
-// counts those whose first part is the year. A nil dateOrder counts nothing.
-type dateOrder struct{ slashes, others, years orderCount }
+// first, its other dates, which are read day first, and those that begin with a year of four digits, whose month comes next.
+// Of dates with a year of two digits, which is read last, it counts those whose first part is the year. A nil dateOrder
+// counts nothing.
+type dateOrder struct{ slashes, others, yearFirst, years orderCount }
 
 // orderCount counts dates that are valid as read, dates that are valid only with month and day swapped,
 // and dates that are valid in either order.
@@ -39,15 +40,18 @@ type orderCount struct {
 	example                 string // one of the swapped dates
 }
 
-// note counts a date whose year has four digits or comes last. yearText is its year as written.
-func (d dateReader) note(s, sign, yearText, monthText, dayText string) {
+// note counts a date whose year has four digits or comes last. yearText is its year as written, isFirst whether it comes first.
+func (d dateReader) note(s, sign string, isFirst bool, yearText, monthText, dayText string) {
 	month, day := smallNumber(monthText), smallNumber(dayText)
 	if d.order == nil || month < 1 || day < 1 || month > 31 || day > 31 {
 		return
 	}
 	count := &d.order.others
-	if sign == "/" {
+	switch {
+	case sign == "/":
 		count = &d.order.slashes
+	case isFirst:
+		count = &d.order.yearFirst
 	}
 	swapped := month > 12 && day <= 12
 	switch {
@@ -102,6 +106,8 @@ func (o *dateOrder) check() error {
 		return fmt.Errorf("its dates have the year first, as %q, but are read with the year last: write them as YYYY-MM-DD", o.years.example)
 	case o.slashes.isSwapped():
 		return fmt.Errorf("its dates with slashes have the day first, as %q, but are read as month/day/year: "+advice+"DD-MM-YYYY", o.slashes.example)
+	case o.yearFirst.isSwapped():
+		return fmt.Errorf("its dates have the day before the month, as %q, but are read as year, month, day: write them as YYYY-MM-DD", o.yearFirst.example)
 	case o.others.isSwapped():
 		return fmt.Errorf("its dates have the month first, as %q, but are read as day, month, year: "+advice+"MM/DD/YYYY", o.others.example)
 	}
@@ -152,9 +158,7 @@ func (d dateReader) read(s string, year int) (record.Value, error) {
 		return d.parseWords(s, year)
 	}
 	yearText, month, day := orderParts(sign, first, second, third)
-	if sign == "/" || len(first) != 4 {
-		d.note(s, sign, yearText, month, day)
-	}
+	d.note(s, sign, len(first) == 4, yearText, month, day)
 	d.noteYear(s, first, third, year)
 	return d.join(yearText, month, day, year)
 }

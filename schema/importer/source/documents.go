@@ -167,7 +167,7 @@ func (d *documents) address(c gjson.Result) address {
 	if !chosen.Exists() {
 		return address{}
 	}
-	pincode := parsePincode(chosen.Get("postalCode").String())
+	pincode := pincodeOf(chosen.Get("postalCode").String())
 	if pincode.Kind == record.Null && !isNone(strings.Trim(chosen.Get("postalCode").String(), "0")) {
 		d.out.note("pincode")
 	}
@@ -180,7 +180,7 @@ func (d *documents) address(c gjson.Result) address {
 	if city.Kind == record.Null {
 		city = cleanValue(district)
 	}
-	return address{joinLines(lines, city.Text), city, stateName(chosen.Get("state").String()), pincode, district}
+	return address{joinLines(lines, city.Text), city, stateName(chosen.Get("state").String()), pincode, district, false}
 }
 
 // director reads one person of a document: the director, and the roles. Persons without a DIN

@@ -216,14 +216,14 @@ func (s *sheet) fits() bool {
 	return true
 }
 
-// get returns a field of the current row, "" if the file has no such column. The formula ="text", which
+// get returns a field of the current row, "" if the file has no such column, percent-decoded. The formula ="text", which
 // makes a spreadsheet keep text unchanged, is read as that text.
 func (s *sheet) get(f field) string {
 	i := s.places[f]
 	if i < 0 {
 		return ""
 	}
-	value := s.fields[i]
+	value := percentDecoded(s.fields[i])
 	if len(value) > len(`=""`) && value[0] == '=' && value[1] == '"' && value[len(value)-1] == '"' {
 		return value[2 : len(value)-1]
 	}

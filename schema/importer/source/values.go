@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -88,6 +89,19 @@ func clean(s string) string {
 		b.WriteRune(c)
 	}
 	return b.String()
+}
+
+// percentDecoded returns a text that was encoded for the address of a web page, "A%20%26%20B", as it was. Any other text stays:
+// who encodes it leaves no blank in it.
+func percentDecoded(s string) string {
+	if !strings.Contains(s, "%20") || strings.Contains(s, " ") {
+		return s
+	}
+	plain, err := url.PathUnescape(s)
+	if err != nil || !utf8.ValidString(plain) {
+		return s
+	}
+	return plain
 }
 
 // decodedTwice returns the text whose UTF-8 was read as Windows-1252, or Latin-1, and written again: "JosÃ©" is "José".

@@ -89,7 +89,10 @@ func TestAFileWithMonthAndDaySwappedIsRefused(t *testing.T) {
 		"the day first, with slashes mostly": {[]string{"2/1/2020", "25/12/2020", "26/12/2020", "12/25/2020"}, "26/12/2020"},
 		"hyphens, one mistake":               {[]string{"02-01-2020", "12-25-2020", "25-12-2020", "26-12-2020"}, ""},
 		"hyphens, two digits":                {[]string{"02-01-20", "12-25-20"}, "12-25-20"},
-		"the year first":                     {[]string{"2020-02-01", "2020-25-12"}, ""},
+		"the year first":                     {[]string{"2020-02-01", "2020-25-12"}, "2020-25-12"},
+		"the year first, with dots":          {[]string{"2020.02.01", "2020.25.12"}, "2020.25.12"},
+		"the year first, one mistake":        {[]string{"2020-02-01", "2020-25-12", "2020-12-25"}, ""},
+		"the year first, others day first":   {[]string{"2020-02-01", "2020-25-12", "25-12-2020", "26-12-2020"}, "2020-25-12"},
 		"to come if swapped too":             {[]string{"2/1/2020", "5/6/2052"}, ""},
 	} {
 		d := dateReader{asOf: "2025-01-01", order: new(dateOrder)}
@@ -368,6 +371,16 @@ func TestTextThatWasEncodedTwiceIsReadAsItWas(t *testing.T) {
 		"José": "José", "CAFÉ ROUGE": "CAFÉ ROUGE", "भारत": "भारत", "Ã": "Ã", "A – B": "A – B", "Â": "Â", "भारत Ã©": "भारत Ã©", "": "",
 	} {
 		require.Equal(t, want, clean(in), "%q", in)
+	}
+}
+
+// TestPercentEncodedTextIsReadAsItWas, and any other stays: names have percent signs of their own.
+func TestPercentEncodedTextIsReadAsItWas(t *testing.T) {
+	for in, want := range map[string]string{
+		"A%20%26%20B%20LTD": "A & B LTD", "1%2C%20ROAD,%20%20%20PANAJI": "1, ROAD,   PANAJI", "CAF%C3%89%20LTD": "CAFÉ LTD",
+		"100% COTTON": "100% COTTON", "A %20 B": "A %20 B", "A%20B%": "A%20B%", "A%20%FF": "A%20%FF", "A%26B": "A%26B", "": "",
+	} {
+		require.Equal(t, want, percentDecoded(in), "%q", in)
 	}
 }
 
