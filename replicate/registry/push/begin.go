@@ -28,6 +28,7 @@ type state struct {
 	current    string // newest release
 	pushing    string // release whose push is not complete, or empty
 	dirty      bool   // records of that release were written
+	token      string // of the last push or rollback, empty before the first
 	pushed     bool   // whether anything was pushed before
 	generation int64
 	terms      int64 // termsMark of the program that pushed
@@ -40,11 +41,11 @@ func (p *pusher) readState(ctx context.Context) (s state, err error) {
 	}
 	err = p.config.Primary.QueryRowContext(ctx, `SELECT
 		coalesce((SELECT id FROM release ORDER BY seq DESC LIMIT 1), ''),
-		coalesce((SELECT release FROM pushing), ''), coalesce((SELECT dirty FROM pushing), 0),
+		coalesce((SELECT release FROM pushing), ''), coalesce((SELECT dirty FROM pushing), 0), coalesce((SELECT token FROM pushing), ''),
 		coalesce((SELECT generation FROM search_push), 0), coalesce((SELECT terms FROM search_push), 0),
 		(SELECT count(*) > 0 FROM search_push), (SELECT count(*) FROM search_name),
 		coalesce((SELECT digest FROM release ORDER BY seq DESC LIMIT 1), '')`).
-		Scan(&s.current, &s.pushing, &s.dirty, &s.generation, &s.terms, &s.pushed, &s.names, &p.lastDigest)
+		Scan(&s.current, &s.pushing, &s.dirty, &s.token, &s.generation, &s.terms, &s.pushed, &s.names, &p.lastDigest)
 	if err != nil {
 		return s, fmt.Errorf("read the primary's state: %w", libsql.Explain(err))
 	}
@@ -71,12 +72,15 @@ func (s *state) needsNewGeneration(changes []change) bool {
 }
 
 // begin claims the primary for this push, and gives the edges time to notice before the first record is
-// written: they keep the previous release until the push is complete.
+// written: they keep the previous release until the push is complete. It fails with ErrTakenOver, by a CHECK of the
+// table, if another push has begun since the state before was read: the differences, and what was confirmed, would be
+// of a release that is gone.
 func (p *pusher) begin(ctx context.Context, before state) error {
 	list := []libsql.Statement{
-		{SQL: `INSERT INTO pushing (id, release, back, token, claimed, batch) VALUES (1, ?1, ?3, ?2, ?2, 0)
+		{SQL: `INSERT INTO pushing (id, release, back, token, claimed, batch)
+			VALUES (1, ?1, ?3, ?2, iif(coalesce((SELECT token FROM pushing), '') IN (?2, ?4), ?2, ''), 0)
 			ON CONFLICT (id) DO UPDATE SET release = ?1, back = ?3, token = ?2, claimed = ?2, batch = 0 WHERE token <> ?2`,
-			Args: []any{p.config.Release, p.token, p.config.Rollback}},
+			Args: []any{p.config.Release, p.token, p.config.Rollback, before.token}},
 		{SQL: `INSERT OR IGNORE INTO search_push (id, generation, terms) VALUES (1, 0, ?1)`, Args: []any{termsMark()}},
 		{SQL: `INSERT OR IGNORE INTO content_whole (id) VALUES (1)`},
 	}
@@ -90,6 +94,11 @@ func (p *pusher) begin(ctx context.Context, before state) error {
 		tried = true
 		return p.there.commit(ctx, list)
 	})
+	if errors.Is(err, libsql.ErrRefused) {
+		if now, unread := p.readState(ctx); unread == nil && now.token != before.token {
+			return fmt.Errorf("%w since this one compared the releases: nothing was written", ErrTakenOver)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("begin the push: %w", err)
 	}

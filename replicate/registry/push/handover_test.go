@@ -110,7 +110,7 @@ func TestAClaimBeginsAnewAndKeepsTheSearch(t *testing.T) {
 	sqldtest.Exec(t, f.server, `INSERT INTO pushing (id, release, back, token, claimed, batch) VALUES (1, '', 0, 't', 't', 1)`)
 	sqldtest.Exec(t, f.server, `INSERT INTO search_push (id, generation, terms) VALUES (1, 7, 77)`)
 	p := &pusher{config: f.config("r-2"), there: &side{db: f.client}, token: "own"}
-	before := state{current: "r-1", pushed: true, generation: 7, terms: 77}
+	before := state{current: "r-1", token: "t", pushed: true, generation: 7, terms: 77}
 	require.NoError(t, p.begin(t.Context(), before))
 	require.Equal(t, []string{"[{7 true} {77 true}]"}, dump(t, f.primary(), `SELECT generation, terms FROM search_push`))
 	p.sequence++

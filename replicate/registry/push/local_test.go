@@ -145,7 +145,7 @@ func TestThePrimaryIsAskedWhatEarlierPushesLeft(t *testing.T) {
 		INSERT INTO search_name (place, value, name, label) VALUES (1, 'a', 'a', ''), (2, 'b', 'b', '');`)
 	s, err = p.readState(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, state{current: "r-2", pushing: "r-3", dirty: true, pushed: true, generation: 5, terms: 77, names: 2}, s)
+	require.Equal(t, state{current: "r-2", pushing: "r-3", dirty: true, token: "t", pushed: true, generation: 5, terms: 77, names: 2}, s)
 	require.EqualValues(t, 5, p.generation)
 	require.Equal(t, "d-r-2", p.lastDigest)
 	p.blank = true
