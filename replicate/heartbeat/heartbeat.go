@@ -192,11 +192,12 @@ func (c *beatClock) wrote(beat, at time.Time, since time.Duration, log *slog.Log
 	}
 }
 
-// failureLog logs when heartbeats begin to fail and when they recover. A registry without a first push,
+// failureLog logs when heartbeats begin to fail, when the token is or is no longer the reason, and when they recover. A registry without a first push,
 // and a brief lock by a push, are no errors.
 type failureLog struct {
 	log         *slog.Logger
 	said        bool      // that they fail
+	refused     bool      // since the token is refused
 	empty       bool      // that they wait for the tables was said
 	why         string    // the error that was logged, for readiness
 	beaten      bool      // a heartbeat was written before
@@ -222,15 +223,16 @@ func (h *failureLog) note(err error, at time.Time) {
 	if locked && h.lockedSince.IsZero() {
 		h.lockedSince = at
 	}
+	refused := errors.Is(libsql.Explain(err), libsql.ErrUnauthorized)
 	switch {
-	case h.said || locked && at.Sub(h.lockedSince) < lockedPatience:
+	case h.said && h.refused == refused, locked && at.Sub(h.lockedSince) < lockedPatience:
 		return
-	case errors.Is(libsql.Explain(err), libsql.ErrUnauthorized):
+	case refused:
 		h.why = "the primary refuses the writer's token: no heartbeat"
 		h.log.Error(h.why, "error", err)
 	default:
 		h.why = "no heartbeat: the writer's log says why" // readiness is for anybody, errors name addresses
 		h.log.Error("no heartbeat", "error", err)
 	}
-	h.said = true
+	h.said, h.refused = true, refused
 }

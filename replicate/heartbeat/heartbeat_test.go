@@ -2,6 +2,7 @@ package heartbeat
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -319,6 +320,28 @@ func TestARefusedTokenIsNamed(t *testing.T) {
 	<-ended
 	require.Contains(t, log.String(), "the primary refuses the writer's token")
 	require.Equal(t, "the primary refuses the writer's token: no heartbeat", beats.Failure(), "as readiness says")
+}
+
+// TestATokenThatIsRefusedLaterIsNamed: the primary was down before, which is not why there is no heartbeat now.
+func TestATokenThatIsRefusedLaterIsNamed(t *testing.T) {
+	log := new(testkit.Log)
+	h := failureLog{log: slog.New(slog.NewTextHandler(log, nil))}
+	refused := fmt.Errorf("beat: %w", libsql.ErrUnauthorized)
+	at := time.Unix(1000, 0)
+	for range 2 {
+		h.note(context.DeadlineExceeded, at)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"))
+	for range 2 {
+		h.note(refused, at)
+	}
+	require.Equal(t, 2, strings.Count(log.String(), "level=ERROR"))
+	require.Equal(t, "the primary refuses the writer's token: no heartbeat", h.why)
+	h.note(context.DeadlineExceeded, at)
+	require.Equal(t, 3, strings.Count(log.String(), "level=ERROR"), log.String())
+	require.NotContains(t, h.why, "token")
+	h.note(errLocked{}, at)
+	require.Equal(t, 3, strings.Count(log.String(), "level=ERROR"))
 }
 
 // TestAHeartbeatOfTheFutureIsTold by the writer that finds it.
