@@ -36,11 +36,11 @@ func (s *Server) newBounded(listener net.Listener) (*bounded, error) {
 			Name: "regedge_connections_refused_total", Help: "Connections closed because there were too many, in all or of one address.",
 		}),
 		unread: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "regedge_connections_unread_total", Help: "Connections, or streams of HTTP/2, that ended because their client did not read an answer in time.",
+			Name: "regedge_connections_unread_total", Help: "Connections, or streams of HTTP/2 with an answer of more than 4 KB, that ended because their client did not read an answer in time.",
 		}),
 	}
 	writing := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "regedge_connections_writing", Help: "Connections, or streams of HTTP/2, whose client has not yet taken an answer.",
+		Name: "regedge_connections_writing", Help: "Connections, or streams of HTTP/2 with an answer of more than 4 KB, whose client has not yet taken an answer.",
 	}, func() float64 { return float64(l.writing.Load()) })
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "regedge_connections_open", Help: "Open connections of clients.",
@@ -203,7 +203,8 @@ func (c *counted) leaveLane() {
 }
 
 // stream counts an HTTP/2 stream whose answer was given to net/http as writing, until the client has
-// taken the answer or the stream has timed out.
+// taken the answer or the stream has timed out. net/http keeps an answer of at most 4 KB for itself, and ends the
+// context at once.
 func (c *counted) stream(ended context.Context, within time.Duration) {
 	if c == nil {
 		return
