@@ -79,15 +79,15 @@ class Client:
 
     def company(self, cin: str, *, idempotency_key: Optional[str] = None) -> Result[Company]:
         """Returns a company by its CIN (21 characters, any case)."""
-        return self._call(f"/v1/companies/{quote(cin, safe='')}", lambda d: record(Company, d), idempotency_key)
+        return self._call(f"/v1/companies/{_segment('cin', cin)}", lambda d: record(Company, d), idempotency_key)
 
     def director(self, din: str, *, idempotency_key: Optional[str] = None) -> Result[Director]:
         """Returns a director by DIN (1 to 8 digits)."""
-        return self._call(f"/v1/directors/{quote(din, safe='')}", lambda d: record(Director, d), idempotency_key)
+        return self._call(f"/v1/directors/{_segment('din', din)}", lambda d: record(Director, d), idempotency_key)
 
     def llp(self, llpin: str, *, idempotency_key: Optional[str] = None) -> Result[Llp]:
         """Returns an LLP by its LLPIN (three letters, four digits, a hyphen or none between them)."""
-        return self._call(f"/v1/llps/{quote(llpin, safe='')}", lambda d: record(Llp, d), idempotency_key)
+        return self._call(f"/v1/llps/{_segment('llpin', llpin)}", lambda d: record(Llp, d), idempotency_key)
 
     def search(
         self, name: str, *, limit: Optional[int] = None, idempotency_key: Optional[str] = None
@@ -97,12 +97,14 @@ class Client:
         When nothing matches, data is empty, the call is free, and suggestions may have names that
         were perhaps meant.
         """
-        query = {"name": name} if limit is None else {"name": name, "limit": str(limit)}
+        query = {"name": _text("name", name)}
+        if limit is not None:
+            query["limit"] = str(limit)
         return self._call(f"/v1/search/companies?{urlencode(query)}", _matches, idempotency_key)
 
     def find_llp(self, llpin: str, *, idempotency_key: Optional[str] = None) -> Result[List[Match]]:
         """Returns the LLP with exactly this LLPIN, or an empty list."""
-        return self._call(f"/v1/search/llps?{urlencode({'llpin': llpin})}", _matches, idempotency_key)
+        return self._call(f"/v1/search/llps?{urlencode({'llpin': _text('llpin', llpin)})}", _matches, idempotency_key)
 
     def close(self) -> None:
         """Closes the connection of this thread. Others end with their threads."""
@@ -180,6 +182,17 @@ class Client:
                 connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
             self._local.connection, self._local.used, self._local.process = connection, False, os.getpid()
         return connection
+
+
+def _text(parameter: str, value: str) -> str:
+    """Refuses what is no string: None would be searched for as a name, and charged."""
+    if not isinstance(value, str):
+        raise TypeError(f"{parameter}: want a string, got {value!r}")
+    return value
+
+
+def _segment(parameter: str, value: str) -> str:
+    return quote(_text(parameter, value), safe="")
 
 
 def _matches(data: Any) -> List[Match]:

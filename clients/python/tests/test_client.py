@@ -228,6 +228,14 @@ class ClientTest(unittest.TestCase):
                     client.find_llp("AAA-0001", idempotency_key=key)
                 self.assertEqual(client.find_llp("AAA-0001").attempts, 1)
 
+    def test_what_is_no_string_is_not_sent(self):
+        with Service(found) as service, service.client() as client:
+            for call in (client.company, client.director, client.llp, client.search, client.find_llp):
+                for value in (None, 1234567, b"x"):
+                    with self.subTest(f"{call.__name__}({value!r})"), self.assertRaisesRegex(TypeError, "want a string, got"):
+                        call(value)
+            self.assertEqual(service.keys, [])
+
     def test_retries_end(self):
         with Service(problem(503, "registry_unavailable", 1)) as service, service.client(max_retries=2) as client:
             with self.assertRaises(ApiError) as raised:

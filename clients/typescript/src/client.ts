@@ -91,33 +91,33 @@ export class Client {
   }
 
   /** Returns a company by its CIN (21 characters, any case). */
-  company(cin: string, options: CallOptions = {}): Promise<Result<Company>> {
-    return this.#call(`/v1/companies/${encodeURIComponent(cin)}`, options);
+  async company(cin: string, options: CallOptions = {}): Promise<Result<Company>> {
+    return this.#call(`/v1/companies/${segment("cin", cin)}`, options);
   }
 
   /** Returns a director by DIN (1 to 8 digits). */
-  director(din: string, options: CallOptions = {}): Promise<Result<Director>> {
-    return this.#call(`/v1/directors/${encodeURIComponent(din)}`, options);
+  async director(din: string, options: CallOptions = {}): Promise<Result<Director>> {
+    return this.#call(`/v1/directors/${segment("din", din)}`, options);
   }
 
   /** Returns an LLP by its LLPIN (three letters, four digits, a hyphen or none between them). */
-  llp(llpin: string, options: CallOptions = {}): Promise<Result<Llp>> {
-    return this.#call(`/v1/llps/${encodeURIComponent(llpin)}`, options);
+  async llp(llpin: string, options: CallOptions = {}): Promise<Result<Llp>> {
+    return this.#call(`/v1/llps/${segment("llpin", llpin)}`, options);
   }
 
   /**
    * Returns companies and LLPs whose names match, best first. When nothing matches, data is
    * empty, the call is free, and suggestions may have names that were perhaps meant.
    */
-  search(name: string, options: SearchOptions = {}): Promise<Result<Match[]>> {
-    const query = new URLSearchParams({ name });
+  async search(name: string, options: SearchOptions = {}): Promise<Result<Match[]>> {
+    const query = new URLSearchParams({ name: text("name", name) });
     if (options.limit !== undefined) query.set("limit", String(options.limit));
     return this.#call(`/v1/search/companies?${query}`, options);
   }
 
   /** Returns the LLP with exactly this LLPIN, or an empty list. */
-  findLlp(llpin: string, options: CallOptions = {}): Promise<Result<Match[]>> {
-    return this.#call(`/v1/search/llps?${new URLSearchParams({ llpin })}`, options);
+  async findLlp(llpin: string, options: CallOptions = {}): Promise<Result<Match[]>> {
+    return this.#call(`/v1/search/llps?${new URLSearchParams({ llpin: text("llpin", llpin) })}`, options);
   }
 
   async #call<T>(target: string, options: CallOptions): Promise<Result<T>> {
@@ -164,6 +164,16 @@ export class Client {
       signal?.removeEventListener("abort", abort);
     }
   }
+}
+
+/** Refuses what is no string: undefined would be searched for as a name, and charged. */
+function text(parameter: string, value: string): string {
+  if (typeof value !== "string") throw new TypeError(`${parameter}: want a string, got ${value}`);
+  return value;
+}
+
+function segment(parameter: string, value: string): string {
+  return encodeURIComponent(text(parameter, value));
 }
 
 /** A response that arrived whole. */

@@ -101,6 +101,15 @@ test("what is asked for", async (t) => {
   ]);
 });
 
+test("what is no string is not sent", async (t) => {
+  const { baseUrl, urls } = await serve(t, found);
+  const client = new Client({ baseUrl });
+  for (const method of ["company", "director", "llp", "search", "findLlp"])
+    for (const value of [undefined, null, 1234567])
+      await assert.rejects(client[method](value), { name: "TypeError", message: /want a string, got/ }, `${method}(${value})`);
+  assert.deepEqual(urls, []);
+});
+
 test("headers of the options replace none of the call", async () => {
   const headers = { Authorization: "Bearer other", "Idempotency-Key": "other", traceparent: "00-trace" };
   let sent;
