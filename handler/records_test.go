@@ -97,6 +97,12 @@ func TestEachSecretOfAKeyHasItsOwnEnd(t *testing.T) {
 			b.meter.asked = nil
 		}
 	}
+	b.Clock = fixedClock(1)
+	for _, key := range []string{liveKey, old} {
+		elsewhere := request("GET", "/v1/directors/1", "authorization", "Bearer "+key)
+		elsewhere.ClientAddr = func() string { return "198.51.100.1" }
+		require.Equal(t, 403, b.Serve(elsewhere).Status, "the networks are those of the key")
+	}
 	c := &call{Handler: b.Handler}
 	c.Clock = fixedClock(1)
 	of, refused := c.authenticate(request("GET", "/", "authorization", "Bearer "+liveKey))

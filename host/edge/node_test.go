@@ -34,6 +34,7 @@ import (
 	"regedge/internal/testkit/sampletest"
 	"regedge/replicate/metering/lease"
 	"regedge/replicate/metering/meter"
+	"regedge/replicate/metering/syncproto"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/registry/libsql"
 	"regedge/schema"
@@ -168,6 +169,30 @@ func TestARefusedTokenIsRemembered(t *testing.T) {
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "the writer refuses this node's token"), log.String())
 	require.Equal(t, 1, strings.Count(log.String(), "the writer accepts this node's token"), log.String())
+}
+
+// greeting is a writer that gives an epoch.
+type greeting struct{}
+
+func (greeting) Sync(_ context.Context, encoded []byte) ([]byte, error) {
+	m, err := syncproto.DecodeMessage(encoded)
+	if err != nil {
+		return nil, err
+	}
+	r := syncproto.Reply{Status: syncproto.Fresh, Session: 1, Epoch: 1, Generation: 1, Live: 1, Answers: m.Number, NowMillis: time.Now().UnixMilli()}
+	return r.Encode(), nil
+}
+
+// TestANodeServesOnItsLeasesAfterItsTokenWasRefused: it stays ready as long as its meter is.
+func TestANodeServesOnItsLeasesAfterItsTokenWasRefused(t *testing.T) {
+	n := emptyNode(t)
+	m, err := meter.Open(meter.Config{State: t.TempDir(), Writer: greeting{}})
+	require.NoError(t, err)
+	defer m.Close()
+	n.config.Meter = m
+	require.NoError(t, m.Exchange(t.Context()))
+	n.noteToken(writer.ErrUnauthorized)
+	require.NoError(t, n.meterReady())
 }
 
 func TestOperatorsSeeTheMachinesNameInPlaceOfAnyAddress(t *testing.T) {

@@ -124,6 +124,11 @@ func TestRenewedCertificateIsReloaded(t *testing.T) {
 	now = now.Add(time.Minute)
 	require.EqualValues(t, 4, serialOf(t, config))
 	require.Empty(t, said(), "nothing has changed")
+
+	require.NoError(t, os.Remove(certFile))
+	now = now.Add(time.Minute)
+	require.EqualValues(t, 4, serialOf(t, config))
+	require.Contains(t, said(), "no such file", "this is another time, and another day perhaps")
 }
 
 func copyFile(t *testing.T, from, to string) {

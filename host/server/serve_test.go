@@ -128,9 +128,71 @@ func TestASuspectIsTrustedAgain(t *testing.T) {
 	}
 	status = 429
 	lookedUp(s, "192.0.2.1", key)
+	status = 200
+	for range suspicion / 2 {
+		lookedUp(s, "192.0.2.1", key)
+	}
 	refuses = true
 	require.Equal(t, 429, lookedUp(s, "192.0.2.1", key).response.Status)
 	require.Contains(t, log.String(), "the screen's cause")
+	refuses, screened = false, 0
+	for range 3 * suspicion {
+		lookedUp(s, "192.0.2.1", key)
+	}
+	require.Equal(t, suspicion, screened, "the screen's refusal counts like any other")
+}
+
+// TestTheSandboxKeyHoldsNobodyUp: everybody uses it, so that who uses up its rate is held up by address alone. A live key
+// is held up at each address.
+func TestTheSandboxKeyHoldsNobodyUp(t *testing.T) {
+	s, _ := without(t, Config{Answerer: answerWith(func(a *handler.Response) error { a.Status = 429; return nil })})
+	for key, all := range map[string]bool{ident.SandboxKey: false, ident.NewKey(func(p []byte) { clear(p) }): true} {
+		one, other := &peer{conn: &counted{address: "192.0.2.1"}}, &peer{conn: &counted{address: "198.51.100.1"}}
+		for range 2 * unpaidBurst {
+			s.pace(lookedUp(s, "192.0.2.1", key), one)
+		}
+		require.Positive(t, one.conn.heldUntil())
+		s.pace(lookedUp(s, "198.51.100.1", key), other)
+		require.Equal(t, all, other.conn.heldUntil() > 0)
+	}
+}
+
+// billing answers as one who charges an account.
+type billing struct {
+	bill Bill
+	code string // of the problem, if there is one
+}
+
+func (b *billing) Answer(ctx context.Context, _ *handler.Request, a *handler.Response) error {
+	*BillOf(ctx) = b.bill
+	a.Status = http.StatusOK
+	if b.code != "" {
+		p, _ := handler.FindProblem(b.code)
+		*a = *handler.NewProblem("", p, "id", 0)
+	}
+	return nil
+}
+
+// TestALookupWithALiveKeyIsReported for the log of the key's requests, with what it cost, and no other lookup is.
+func TestALookupWithALiveKeyIsReported(t *testing.T) {
+	var reported []Served
+	answerer := &billing{}
+	s, _ := without(t, Config{Answerer: answerer, Served: func(r Served) { reported = append(reported, r) }})
+	for _, c := range []struct {
+		billing
+		want []Served
+	}{
+		{billing{Bill{Account: 5, Key: 7, Cost: 1}, ""}, []Served{{Key: 7, Endpoint: "llps", Status: 200, Credits: 1}}},
+		{billing{Bill{Account: 5, Key: 7}, charge.InsufficientCredits},
+			[]Served{{ID: "id", Key: 7, Endpoint: "llps", Status: 402, Code: charge.InsufficientCredits}}},
+		{billing{Bill{Account: 5, Key: 7}, handler.LLPNotFound}, []Served{{ID: "id", Key: 7, Endpoint: "llps", Status: 404, Code: handler.LLPNotFound}}},
+		{billing{Bill{Sandbox: true}, ""}, nil},
+		{billing{Bill{}, handler.InvalidAPIKey}, nil},
+	} {
+		*answerer, reported = c.billing, nil
+		s.record(lookedUp(s, "192.0.2.1", ""), 0)
+		require.Equal(t, c.want, reported)
+	}
 }
 
 // TestALargeBodyIsNotKept for the next request: a few of them would take the memory of thousands.
