@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -562,31 +563,46 @@ func (d lateDisk) Append(name string) (File, error) {
 	return lateFile{file, d.during}, err
 }
 
-// TestNoSegmentBeginsWithWhatIsDropped: a snapshot that has a record which could not be written is not used.
+// TestNoSegmentBeginsWithWhatIsDropped: a record that can't be written while the snapshot is taken is not in it.
 func TestNoSegmentBeginsWithWhatIsDropped(t *testing.T) {
 	k, state := &recorder{}, []string{"early"}
+	var late, kept *Group
 	var j *Journal
 	d := lateDisk{newDisk(), func() {
 		k.Lock()
-		state = append(state, "later")
+		defer k.Unlock()
+		if late != nil { // the snapshot is written
+			return
+		}
+		state = append(state, "late", "kept")
 		j.Append([]byte("late"), true)
-		k.Unlock()
+		late = j.Group()
+		j.Append([]byte("kept"), false)
+		kept = j.Group()
 	}}
 	j, _, _, _ = opened(t, d, k)
 	k.Lock()
 	j.Append([]byte("early"), true)
 	group := j.Group()
 	k.Unlock()
-	require.ErrorIs(t, j.Rotate(func(write func([]byte)) {
+	require.NoError(t, j.Rotate(func(write func([]byte)) {
 		for _, s := range state {
-			write([]byte(s))
+			if !slices.Contains(k.dropped, s) {
+				write([]byte(s))
+			}
 		}
-	}), errFull)
+	}))
 	require.Equal(t, []string{"late"}, k.dropped)
 	require.NoError(t, j.Write(group))
+	require.ErrorIs(t, j.Write(late), errFull)
+	require.ErrorIs(t, j.Write(kept), errFull)
+	k.Lock()
+	j.Append([]byte("next"), true)
+	k.Unlock()
+	require.NoError(t, j.Write(j.Group()))
 	_, ids, records, _ := opened(t, d.disk, k)
-	require.Empty(t, ids)
-	require.Equal(t, []string{"early"}, records)
+	require.Equal(t, []string{"early"}, ids, "of the segment before")
+	require.Equal(t, []string{"early", "kept", "next"}, records)
 }
 
 // TestAProbeFailsWithTheDisk at each thing that it does, and leaves nothing.

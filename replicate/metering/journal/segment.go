@@ -50,45 +50,41 @@ func (j *Journal) Rotate(snapshot func(write func(record []byte))) error {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	number := j.number
-	taken, rest, err := j.take(snapshot)
-	if err == nil {
-		err = j.rotate(taken.each)
+	taken, rest := j.take(snapshot)
+	if err := j.rotate(taken.each); err != nil {
+		if j.number == number { // else the snapshot has it
+			j.owner.Lock()
+			j.pending.prepend(rest)
+			j.owner.Unlock()
+		}
+		return fmt.Errorf("rotate journal: %w", err)
 	}
-	if err == nil {
-		return nil
-	}
-	if j.number == number { // else the snapshot has it
-		j.owner.Lock()
-		j.pending.prepend(rest)
-		j.owner.Unlock()
-	}
-	return fmt.Errorf("rotate journal: %w", err)
+	return nil
 }
 
-// take takes a snapshot, and writes what was appended before it. What could not be written is
-// dropped, or is in rest. Journal.writing is held.
-func (j *Journal) take(snapshot func(write func(record []byte))) (taken records, rest *Group, err error) {
-	rest = &Group{}
+// take takes a snapshot, and writes what was appended before it to the old segment. What could not be
+// written there is not in the snapshot if it may be dropped, and in rest if it may not. Journal.writing is held.
+func (j *Journal) take(snapshot func(write func([]byte))) (taken records, rest *Group) {
 	j.writePending() // most of it
 	j.owner.Lock()
-	g, stuck := j.swap(), j.stuck != nil
-	defer j.finish(g)
-	if stuck { // this waits for no disk: the snapshot must not have what is dropped
-		if g.err = j.writeGroup(g); g.err != nil {
-			rest = j.salvage(g)
-		}
-	}
+	g := j.swap()
 	snapshot(taken.add)
 	j.owner.Unlock()
-	if stuck {
-		return taken, rest, nil
+	defer j.finish(g)
+	if g.err = j.writeGroup(g); g.err == nil {
+		return taken, &Group{}
 	}
-	if g.err = j.writeGroup(g); g.err != nil {
-		j.owner.Lock()
-		rest = j.salvage(g)
-		j.owner.Unlock()
-	}
-	return taken, rest, g.err
+	// The disk does not write: nor does what was appended meanwhile wait for it.
+	j.owner.Lock()
+	defer j.owner.Unlock()
+	late := j.swap()
+	defer j.finish(late)
+	late.err = g.err
+	rest = j.salvage(late)
+	rest.prepend(j.salvage(g))
+	taken = records{}
+	snapshot(taken.add)
+	return taken, rest
 }
 
 // records are a snapshot in memory.
