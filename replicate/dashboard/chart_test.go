@@ -74,6 +74,11 @@ func TestALongRangeHasABarForEachWeek(t *testing.T) {
 	}
 	require.Equal(t, "Calls a week", newRangeChart(daysBetween(first, first.AddDate(0, 0, 62))).Title)
 	require.Equal(t, "1 Jan 2025 – 7 Jan 2025", weeks(daysBetween(first, first.AddDate(0, 0, 6)))[0].Period())
+	var periods []string
+	for _, week := range weeks(daysBetween(first, first.AddDate(0, 0, 15))) {
+		periods = append(periods, week.Period())
+	}
+	require.Equal(t, []string{"1 Jan 2025 – 2 Jan 2025", "3 Jan 2025 – 9 Jan 2025", "10 Jan 2025 – 16 Jan 2025"}, periods, "the last one is whole")
 }
 
 func TestNumbersAreWrittenForPeople(t *testing.T) {

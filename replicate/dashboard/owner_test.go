@@ -173,7 +173,7 @@ func TestAKeyFormThatIsRefusedKeepsWhatWasTyped(t *testing.T) {
 	typed := map[string]string{"name": "job", "per-minute": "7", "monthly-credits": "50", "addresses": "192.0.2.0/24"}
 	for _, wrong := range [][3]string{
 		{"name", "", noName}, {"per-minute", "x", noLimit}, {"per-minute", "-1", noLimit}, {"per-minute", "1000000", noLimit},
-		{"per-minute", "0", noLimit}, {"monthly-credits", "0", noLimit}, {"monthly-credits", "1.5", noLimit}, {"monthly-credits", "99999999999999999999", noLimit}, {"addresses", "192.0.2.0/33", noNetwork},
+		{"per-minute", "0", noLimit}, {"monthly-credits", "0", noLimit}, {"monthly-credits", "1.5", noLimit}, {"monthly-credits", "99999999999999999999", noLimit}, {"monthly-credits", "70368744177665", noLimit}, {"addresses", "192.0.2.0/33", noNetwork},
 	} {
 		fields := []string{"days", "90"}
 		for name, value := range typed {

@@ -126,6 +126,16 @@ func TestGuessesFromManyAddressesAreBounded(t *testing.T) {
 	require.Zero(t, w.count(`SELECT coalesce(sum(count), 0) FROM attempt`), "a success is not counted")
 }
 
+// TestOfABrowserThatIsKnownNoMoreNothingIsLeft once another one of the same person becomes known.
+func TestOfABrowserThatIsKnownNoMoreNothingIsLeft(t *testing.T) {
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	w.browser().requireIn("owner@example.com")
+	w.pass(365 * 24 * time.Hour)
+	w.browser().requireIn("owner@example.com")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM device`))
+}
+
 // TestABrowserIsKnownForAYear after somebody has signed in there, and then a stranger.
 func TestABrowserIsKnownForAYear(t *testing.T) {
 	const year = 365 * 24 * time.Hour

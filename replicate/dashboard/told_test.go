@@ -132,6 +132,7 @@ func TestANoteIsKeptUpToItsLimit(t *testing.T) {
 	at := fmt.Sprint("/accounts/", account)
 	require.Contains(t, b.submit(at, at+"/credits", "amount", "5", "kind", "bought", "note", strings.Repeat("n", 210)).text(), "The credits are added.")
 	require.Equal(t, 200, w.count(`SELECT length(note) FROM credit_entry`))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM audit WHERE act = 'change credits' AND detail = ?`, "+5 bought "+strings.Repeat("n", 200)))
 	for _, email := range []string{"c@example.com", "a@example.com", "b@example.com"} {
 		w.person(email, account)
 	}

@@ -91,6 +91,8 @@ func TestKeysWithTheMostCallsAreListed(t *testing.T) {
 	require.Contains(t, p.text(), "key 1051<")
 	require.Contains(t, p.text(), "key 1002<")
 	require.NotContains(t, p.text(), "key 1001<")
+	w.used(account, 1001, w.clock(), 2, 100)
+	require.Contains(t, b.get("/usage").text(), "key 1001<", "calls that found nothing count as well")
 }
 
 func TestARangeOfUsageThatCanNotBeIsSaidInWords(t *testing.T) {

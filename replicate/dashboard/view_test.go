@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/replicate/metering/writer"
+	"regedge/replicate/notice"
 )
 
 func TestActsAreToldInWords(t *testing.T) {
@@ -106,6 +107,25 @@ func TestAMonthWithoutEntriesEndsAsItBegan(t *testing.T) {
 	require.Equal(t, statement{Opening: 10, Closing: 10}, balanced([]entry{{At: end, Amount: 5}}, 15, end))
 }
 
+// TestWhatKeysSpentOnADayIsInTheOrderOfTheirNames, and each balance follows from the one before.
+func TestWhatKeysSpentOnADayIsInTheOrderOfTheirNames(t *testing.T) {
+	day := time.Unix(0, 0)
+	got := balanced([]entry{{At: day, Key: "site", Amount: -3}, {At: day, Key: "billing", Amount: -2}}, 5, day.Add(1))
+	require.Equal(t, statement{Opening: 10, Closing: 5, Entries: []entry{
+		{At: day, Key: "billing", Amount: -2, Balance: 8}, {At: day, Key: "site", Amount: -3, Balance: 5},
+	}}, got)
+}
+
+// TestANoticeIsRetryingUntilItIsGivenUp.
+func TestANoticeIsRetryingUntilItIsGivenUp(t *testing.T) {
+	at := time.Unix(0, 0)
+	for want, d := range map[string]notice.Delivery{
+		"waits": {Next: &at}, "retrying": {Next: &at, Attempts: 1}, "delivered": {Attempts: 2, Delivered: &at}, "given up": {Attempts: 2},
+	} {
+		require.Equal(t, want, deliveryView{d}.State()[1])
+	}
+}
+
 // TestTheLastUseOfAKeyIsAsExactAsItIsKnown: by the hour, of the last 90 days.
 func TestTheLastUseOfAKeyIsAsExactAsItIsKnown(t *testing.T) {
 	now := time.Date(2026, 10, 20, 12, 30, 0, 0, time.UTC)
@@ -117,7 +137,7 @@ func TestTheLastUseOfAKeyIsAsExactAsItIsKnown(t *testing.T) {
 	}{
 		{0, lookBack - 1, "never"}, {0, lookBack, "not in the last 90 days"}, {hour, 0, "within this hour"},
 		{hour - 1, 0, "within the last two hours"}, {hour - 2, 0, "2 hours ago"}, {hour - 23, 0, "23 hours ago"},
-		{hour - 24, 0, "19 Oct 2026"},
+		{hour - 24, 0, "19 Oct 2026"}, {hour + 1, 0, "within this hour"}, // by the clock of its edge
 	} {
 		require.Equal(t, c.want, lastUse(c.hour, writer.Key{Created: now.Add(-c.age)}, now))
 	}

@@ -40,6 +40,19 @@ func TestASessionOfAClockThatWasAheadEnds(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM session`), "the row goes too")
 }
 
+// TestASessionThatWasUsedByAClockThatWasAheadEnds: it would not be idle until the time of that clock has come.
+func TestASessionThatWasUsedByAClockThatWasAheadEnds(t *testing.T) {
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	b := w.browser().requireIn("owner@example.com")
+	w.pass(2 * time.Hour)
+	require.Contains(t, b.get("/settings").body, "Sign out everywhere")
+	w.pass(-2 * time.Hour)
+	require.NotContains(t, b.get("/settings").body, "Sign out everywhere")
+	w.browser().requireIn("owner@example.com")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM session`), "the row goes too")
+}
+
 // TestACodeOfAClockThatWasAheadIsAwaitedNoMore: the password would not be asked for until the time of that clock has come.
 func TestACodeOfAClockThatWasAheadIsAwaitedNoMore(t *testing.T) {
 	w := newWorld(t)

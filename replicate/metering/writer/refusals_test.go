@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -59,6 +60,26 @@ func TestRefusedMessagesAreToldOnce(t *testing.T) {
 	pass(refusalsOver)
 	require.Equal(t, http.StatusOK, hello(32))
 	require.Contains(t, log.String(), `"messages of edges are taken again" refused=21`)
+}
+
+// TestFailuresThatAreOverAreToldOnceAndCountedAnew.
+func TestFailuresThatAreOverAreToldOnceAndCountedAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r refusals
+		var begun, over []int
+		fail := func() { r.note(func(count int) { begun = append(begun, count) }) }
+		succeed := func() { r.end(func(count int) { over = append(over, count) }) }
+		for range 3 {
+			fail()
+		}
+		time.Sleep(refusalsOver)
+		for range 3 {
+			succeed()
+		}
+		require.Equal(t, []int{3}, over)
+		fail()
+		require.Equal(t, []int{1, 1}, begun)
+	})
 }
 
 // TestCommitsThatFailAreToldOnce, and when they succeed again; what is refused for
