@@ -89,6 +89,7 @@ func (a *account) streams(p *process) *sync.WaitGroup {
 	running := new(sync.WaitGroup)
 	for range pipelines {
 		client := p.dials()
+		client.Timeout = time.Minute // who gives up is charged all the same
 		for range streamsOfClient {
 			running.Go(func() {
 				for a.ask(client, p) != 0 {
