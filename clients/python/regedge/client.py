@@ -205,7 +205,8 @@ def _retryable(status: int) -> bool:
 
 def _pause(attempt: int) -> float:
     """Exponential backoff with jitter, so that clients that failed together don't retry together."""
-    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (attempt - 1))
+    doublings = min(attempt - 1, 10)  # enough for the longest; a float overflows after some thousand
+    longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**doublings)
     return random.uniform(longest / 2, longest)
 
 

@@ -140,6 +140,15 @@ class ClientTest(unittest.TestCase):
                 self.assertTrue(most / 2 <= pause <= most, client.pauses)
             self.assertNotEqual(tuple(client.pauses), bounds, "they are random")
 
+    def test_a_call_may_be_repeated_for_hours(self):
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            with Client("http://127.0.0.1:%d" % closed.getsockname()[1], max_retries=1200) as client:
+                client._sleep = lambda pause: self.assertLessEqual(pause, 8)
+                with self.assertRaises(UnansweredError) as raised:
+                    client.company("x")
+        self.assertEqual(raised.exception.attempts, 1201)
+
     def test_no_pause_is_longer_than_max_wait(self):
         with Service(lost, problem(503, "overloaded"), found) as service, service.client(max_wait=0.001) as client:
             self.assertEqual(client.find_llp("AAA-0001").attempts, 3)
