@@ -142,6 +142,9 @@ func TestDirectorsForGivenCompanies(t *testing.T) {
 	for i := range 500 {
 		config.CINs = append(config.CINs, fmt.Sprintf("U62099KA2020PTC%06d", i))
 	}
+	for i := range 50 {
+		config.CINs = append(config.CINs, fmt.Sprintf("U62099KA2020OPC%06d", i))
+	}
 	summary, err := Directors(context.Background(), config)
 	require.NoError(t, err)
 	require.Len(t, summary.Files, 2)
@@ -151,6 +154,9 @@ func TestDirectorsForGivenCompanies(t *testing.T) {
 		if row["cin"] == config.CINs[0] && row["appointment_date"] != "" {
 			require.GreaterOrEqual(t, row["appointment_date"], "2016-12-31")
 		}
+	}
+	for cin, n := range of {
+		require.True(t, n == 1 || cin[12:15] != "OPC", "%s has %d directors", cin, n)
 	}
 	require.Equal(t, 1, of["U62099KA2025OPC999999"])
 	require.Greater(t, len(of), 480)

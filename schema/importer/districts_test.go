@@ -62,6 +62,19 @@ func TestADistrictLeavesWithItsPincode(t *testing.T) {
 	require.Equal(t, "403999|-", w.row("SELECT pincode, district FROM company"))
 }
 
+// TestADirectoryThatLacksAPincodeMakesARelease, though it has nothing new.
+func TestADirectoryThatLacksAPincodeMakesARelease(t *testing.T) {
+	w := newFixture(t)
+	const kept, gone = "Pincode,District,StateName\n110001,Central,Delhi\n", "403516,North Goa,Goa\n"
+	first := w.run("2025-05-05", w.file(headerA+rowA), w.file(kept+gone))
+	second := w.run("2025-05-05", w.file(kept))
+	require.NotEmpty(t, second.Release)
+	require.NotEqual(t, first.Release, second.Release)
+	require.EqualValues(t, 1, second.Files[0].Unchanged)
+	require.Equal(t, "110001", w.row("SELECT group_concat(pincode) FROM pincode"))
+	require.Empty(t, w.run("2025-05-05", w.file(kept)).Release, "nothing changed any more")
+}
+
 // permutations yields the orders of n things.
 func permutations(n int) func(func([]int) bool) {
 	return func(yield func([]int) bool) {

@@ -90,6 +90,15 @@ func TestSeparatorsAndLineEnds(t *testing.T) {
 	}
 }
 
+// TestARejectNamesItsLineWhateverEndsTheLines.
+func TestARejectNamesItsLineWhateverEndsTheLines(t *testing.T) {
+	text := "CIN,CompanyName,CompanyStatus\nU00001GA2020PTC000001,MADE-UP ONE PRIVATE LIMITED,Active\nU1,MADE-UP TWO PRIVATE LIMITED,Active\n"
+	for _, end := range []string{"\n", "\r\n", "\r"} {
+		f := newFixture(t).text("2025-05-05", strings.ReplaceAll(text, "\n", end))
+		require.Equal(t, map[string]string{"invalid CIN": "line 3: U1"}, f.First, "%q", end)
+	}
+}
+
 func TestWindows1252IsDecoded(t *testing.T) {
 	w := newFixture(t)
 	w.text("2021-03-31", "CIN,CompanyName,CompanyStatus\nU55101GA2006PTC900001,MADE-UP \x93A\x94 \x96 \x80,Active\n")
@@ -245,6 +254,11 @@ func TestCompressionIsToldByContent(t *testing.T) {
 			_, err := z.Write([]byte(s))
 			require.NoError(t, err)
 			require.NoError(t, z.Close())
+		},
+		"gzip of several members": func(b *bytes.Buffer, s string) { // as cat a.gz b.gz makes
+			for part := range strings.Lines(s) {
+				b.WriteString(gzipped(part))
+			}
 		},
 		"zstd": func(b *bytes.Buffer, s string) {
 			z, err := zstd.NewWriter(b)

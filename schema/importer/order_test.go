@@ -87,6 +87,19 @@ func manyCompanies(n int) string {
 	return b.String()
 }
 
+// TestEachRecordOfALargeTableIsCountedOnce, though they are counted in several parts.
+func TestEachRecordOfALargeTableIsCountedOnce(t *testing.T) {
+	const directors = settleRecords + 2*record.BatchRecords
+	var text strings.Builder
+	text.WriteString("din,name,disqualified\n")
+	for i := range directors {
+		fmt.Fprintf(&text, "%08d,MADE-UP PERSON,no\n", i+1)
+	}
+	f := newFixture(t).text("2025-05-05", text.String())
+	require.EqualValues(t, directors, f.New)
+	require.EqualValues(t, directors, f.Read)
+}
+
 // TestAnInterruptedImportChangesNothing interrupts one after its first batch, and one before its
 // release, into no file and into one with a release.
 func TestAnInterruptedImportChangesNothing(t *testing.T) {

@@ -99,6 +99,20 @@ func FuzzDocuments(f *testing.F) {
 	})
 }
 
+// TestEachDocumentThatIsCutOffCostsItsLine, however many there are one after another.
+func TestEachDocumentThatIsCutOffCostsItsLine(t *testing.T) {
+	const cutOff = 5
+	s := newSplitter(strings.NewReader(strings.Repeat("{\"a\":{\"b\"\n", cutOff) + "{\"c\":1}\n"))
+	for range cutOff {
+		_, _, err := s.next()
+		require.ErrorIs(t, err, errUnended)
+	}
+	text, line, err := s.next()
+	require.NoError(t, err)
+	require.Equal(t, `{"c":1}`, string(text))
+	require.Equal(t, cutOff+1, line)
+}
+
 // TestLinesAreCountedBehindADocumentThatIsCutOff.
 func TestLinesAreCountedBehindADocumentThatIsCutOff(t *testing.T) {
 	s := newSplitter(strings.NewReader("{\"a\":{\"b\"\n{\"c\":1}\n{\"d\":1}\n"))

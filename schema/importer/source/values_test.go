@@ -149,6 +149,7 @@ func TestATimeAfterADateIsDropped(t *testing.T) {
 	for in, want := range map[string]string{
 		"24-09-2019 00:00": "2019-09-24", "9/24/2019 12:00:00 AM": "2019-09-24", "24-Sep-2019 00:00:00.000": "2019-09-24",
 		"24-OCT-2019": "2019-10-24", "24-OCT-2019 00:00:00": "2019-10-24", "24-OCT-19 12:00:00 AM": "2019-10-24",
+		"2006-02-22T18:30:00.500Z": "2006-02-22", "2006-02-22T18:30:01Z": "2006-02-22", "2006-02-22T18:30:00.000Z": "2006-02-23",
 	} {
 		got, err := d.parse(in, 0)
 		require.NoError(t, err, in)
@@ -163,7 +164,7 @@ func TestATimeAfterADateIsDropped(t *testing.T) {
 func TestAMonthMayBeAWord(t *testing.T) {
 	d := dateReader{asOf: "2025-01-01"}
 	for _, in := range []string{
-		"24 September 2019", "24 Sep 2019", "24-September-2019", "24th Sept. 2019", "September 24, 2019", "Sep 24 2019", "24 SEP 19", "24 Sep 2019 00:00:00", "24 Sep.2019",
+		"24 September 2019", "24 Sep 2019", "24-September-2019", "24th Sept. 2019", "September 24, 2019", "Sep 24 2019", "24 SEP 19", "24 Sep 2019 00:00:00", "24 Sep.2019", "24 Sep 2019, 00:00",
 	} {
 		got, err := d.parse(in, 0)
 		require.NoError(t, err, in)
@@ -293,7 +294,7 @@ func TestPlacesHaveOneForm(t *testing.T) {
 		"jammu & kashmir": "Jammu and Kashmir", "JAMMU AND KASHMIR": "Jammu and Kashmir", "JK": "Jammu and Kashmir",
 		"pondicherry": "Puducherry", "Orissa": "Odisha", "ML": "Meghalaya", "Uttar pradesh": "Uttar Pradesh",
 		"The Dadra And Nagar Haveli And Daman And Diu": "Dadra and Nagar Haveli and Daman and Diu",
-		"MOON AND STARS": "Moon and Stars", "NA": "", "": "",
+		"MOON AND STARS": "Moon and Stars", "AND BEYOND": "And Beyond", "NA": "", "": "",
 	} {
 		require.Equal(t, want, stateName(in).Text, in)
 	}
@@ -401,6 +402,8 @@ func TestAPartnerWhoLeftIsRetired(t *testing.T) {
 		require.NoError(t, err, s)
 		require.Equal(t, want, status.Text, s)
 	}
-	_, err := partnerStatus("perhaps")
-	require.ErrorIs(t, err, errStatus)
+	for _, s := range []string{"perhaps", "Unclassified"} {
+		_, err := partnerStatus(s)
+		require.ErrorIs(t, err, errStatus, s)
+	}
 }
