@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -42,6 +43,20 @@ func TestAnInterruptedFirstStartIsResumed(t *testing.T) {
 	}
 	require.Positive(t, made[0])
 	require.Equal(t, made[0], made[1])
+}
+
+// TestTheSecretsAreTheirOwnersAlone, also once they were written again.
+func TestTheSecretsAreTheirOwnersAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	var closers service.Closers
+	data, err := devdata.Open(t.Context(), dir, "", time.Now, io.Discard, &closers)
+	require.NoError(t, err)
+	require.NoError(t, closers.Close())
+	for path, want := range map[string]os.FileMode{dir: 0o700, data.SecretsFile(): 0o600} {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, want, info.Mode().Perm(), path)
+	}
 }
 
 // TestTheDemoAccountIsMadeOnce, though a start ended before it saved the key: its owner signs in to the account that

@@ -231,6 +231,32 @@ func TestKeysBehindALinkAreReplacedThere(t *testing.T) {
 	require.Equal(t, before, kept)
 }
 
+// TestACertificateBehindLinksIsRenewedThere: services read it, and its key, where the links lead to.
+func TestACertificateBehindLinksIsRenewedThere(t *testing.T) {
+	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), time.Now)
+	require.NoError(t, err)
+	cert, key, err := trust.Certificate("primary", "centre.example.org")
+	require.NoError(t, err)
+	elsewhere := t.TempDir()
+	before := map[string][]byte{}
+	for _, path := range []string{cert, key} {
+		moved := filepath.Join(elsewhere, filepath.Base(path))
+		require.NoError(t, os.Rename(path, moved))
+		require.NoError(t, os.Symlink(moved, path))
+		before[moved], err = os.ReadFile(moved)
+		require.NoError(t, err)
+	}
+	_, _, err = trust.Certificate("primary", "centre.example.org")
+	require.NoError(t, err)
+	for moved, content := range before {
+		after, err := os.ReadFile(moved)
+		require.NoError(t, err)
+		require.NotEqual(t, content, after, moved)
+	}
+	_, err = tls.LoadX509KeyPair(filepath.Join(elsewhere, "primary.crt"), filepath.Join(elsewhere, "primary.key"))
+	require.NoError(t, err)
+}
+
 // TestKeysAreReplacedAltogetherOrNotAtAll: half of the new ones would be refused by the servers, and sign for them.
 func TestKeysAreReplacedAltogetherOrNotAtAll(t *testing.T) {
 	parent := t.TempDir()

@@ -89,6 +89,7 @@ func TestErrorsOfTheDriverAreToldApart(t *testing.T) {
 	all := []error{libsql.ErrUnauthorized, libsql.ErrForwarded, libsql.ErrRefused}
 	for text, want := range map[string][]error{
 		"failed to execute SQL: SQLite error: UNIQUE constraint failed: t.id":                   {libsql.ErrRefused},
+		"failed to execute SQL: SQL input error: no such column: x (at offset 7)":               {libsql.ErrRefused},
 		"failed to execute SQL: SQLite error: database is locked":                               nil,
 		"error code 401: Unauthorized":                                                          {libsql.ErrUnauthorized},
 		"error code 500: status: PermissionDenied, message: \"no\"":                             {libsql.ErrUnauthorized},
