@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,7 @@ import (
 	"regedge/host/server"
 	"regedge/host/service"
 	"regedge/internal/testkit"
+	"regedge/replicate/metering/writer"
 	"regedge/schema"
 	"regedge/schema/sample"
 )
@@ -124,6 +126,20 @@ func TestAReplicaWithoutTLSIsAskedForItsPrimary(t *testing.T) {
 		at := slices.IndexFunc(found.Findings, func(f doctor.Finding) bool { return f.What == what })
 		require.GreaterOrEqual(t, at, 0, what)
 		require.Contains(t, found.Findings[at].Found, "nothing listens at", what)
+	}
+}
+
+// TestARefusalOfATokenSaysWhereAnotherIsFrom, by why it is refused.
+func TestARefusalOfATokenSaysWhereAnotherIsFrom(t *testing.T) {
+	o := &operator{Writer: "http://10.0.0.1:8081"}
+	for want, err := range map[string]error{
+		"is REGEDGE_TOKEN the operator's token of the writer at http://10.0.0.1:8081?": writer.ErrUnauthorized,
+		"regedge trust operator add makes another":                                     writer.ErrTokenEnded,
+		"use a token with that role":                                                   writer.ErrForbidden,
+	} {
+		explained := o.explain(fmt.Errorf("list the accounts: %w", err))
+		require.Contains(t, hint.Of(explained), want)
+		require.ErrorIs(t, explained, err)
 	}
 }
 

@@ -322,6 +322,7 @@ func TestDevFailsBeforeItBegins(t *testing.T) {
 func TestAnAddressOfEveryInterfaceIsPrintedAsOneToAsk(t *testing.T) {
 	everywhere := &net.TCPAddr{IP: net.IPv6unspecified, Port: 8080}
 	require.Equal(t, "http://127.0.0.1:8080", (&edgeFlags{}).docsURL(everywhere))
+	require.Equal(t, "https://127.0.0.1:8080", (&edgeFlags{TLSCert: "chain.pem", TLSKey: "key.pem"}).docsURL(everywhere))
 	require.True(t, (&edgeFlags{}).needsDocsURL(everywhere))
 	require.False(t, (&edgeFlags{DocsURL: "https://docs.example"}).needsDocsURL(everywhere))
 	loopback := &net.TCPAddr{IP: net.IPv6loopback, Port: 8080}

@@ -200,6 +200,7 @@ func TestWhatIsWrongWithANodeIsSaid(t *testing.T) {
 		{replica(replicaOld), doctor.Soon, "its access is 10m0s behind"},
 		{replica(replicaOld + time.Second), doctor.Wrong, "its access is 10m1s behind"},
 		{replica(-time.Millisecond), doctor.Wrong, "the age of its access is unknown"},
+		{func(n *nodeStatus) { n.Report.Replicas = []writer.Replica{{Database: "access", Fallback: true}} }, doctor.Soon, "it reads the endpoint of its access in place of the file"},
 	} {
 		n := nodeStatus{
 			Node:   writer.Node{Name: "pune", Live: true, Epoch: 1, Seen: at.Add(-time.Minute)},

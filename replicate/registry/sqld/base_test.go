@@ -228,6 +228,11 @@ func TestABaseOfWhichSomethingIsMissingIsNone(t *testing.T) {
 		require.ErrorContains(t, err, "about.json is incomplete")
 	}
 	require.NoError(t, b.write(filepath.Dir(about)))
+	data := filepath.Join(s.Dir, baseFolder, baseData)
+	require.NoError(t, os.Rename(data, data+".away"))
+	_, err := currentBase(s.Dir)
+	require.ErrorIs(t, err, errNoBase)
+	require.NoError(t, os.Rename(data+".away", data))
 	log, err := os.ReadFile(primaryLog(s.Dir))
 	require.NoError(t, err)
 	log[0] ^= 1
