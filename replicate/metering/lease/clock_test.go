@@ -282,3 +282,17 @@ func TestARefusalIsTrue(t *testing.T) {
 		require.Equal(t, "wait", chargeCode(edge, start+500, "b", charge.Found))
 	})
 }
+
+// TestAClockThatWasSetBackIsNoticedOnce: after the next reply the edge counts as connected again, and does not wait until
+// the time of the clock that was ahead has come.
+func TestAClockThatWasSetBackIsNoticedOnce(t *testing.T) {
+	edge, _ := granted(t, 100)
+	require.Empty(t, chargeCode(edge, start+3_600_000, "ahead", charge.Found))
+	require.Empty(t, chargeCode(edge, start, "set back", charge.Found))
+	require.False(t, edge.Connected(start))
+	acknowledged(edge, start)
+	for n := range int64(3) {
+		require.Empty(t, chargeCode(edge, start+n, fmt.Sprint("right ", n), charge.Found))
+		require.True(t, edge.Connected(start+n))
+	}
+}

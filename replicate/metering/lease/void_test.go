@@ -78,6 +78,20 @@ func TestUnresolvedChargesAreReported(t *testing.T) {
 	require.Nil(t, edge.Sync(start+doubtMillis).Batch, "it is reported once")
 }
 
+// TestAVoidOfNoChargeThatCanNotBeWrittenLeavesNothing: a row of no account would have the writer refuse all messages.
+func TestAVoidOfNoChargeThatCanNotBeWrittenLeavesNothing(t *testing.T) {
+	edge, log := granted(t, 10)
+	require.Empty(t, chargeCode(edge, start, "charged", charge.Found))
+	_, err := edge.Void(start, "never charged")
+	require.NoError(t, err)
+	edge.Drop(log.records[len(log.records)-1])
+	require.NoError(t, edge.Check())
+	usage := edge.Sync(start).Batch.Usage
+	require.Len(t, usage, 1)
+	require.EqualValues(t, 1, usage[0].Account)
+	require.Empty(t, chargeCode(edge, start, "never charged", charge.Found))
+}
+
 // TestDoubtsAreBounded: a component whose connection breaks at each request must not fill the memory.
 func TestDoubtsAreBounded(t *testing.T) {
 	edge, _ := granted(t, 2*syncproto.MaxUnresolved)

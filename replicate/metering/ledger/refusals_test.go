@@ -50,6 +50,20 @@ func TestARetiredEdgeDeclaresNothing(t *testing.T) {
 	require.Zero(t, f.credits().Spent, "nor are they for what it reports")
 }
 
+// TestARestoredLedgerRecallsNothingThatItDoesNotKnow: what edges hold beyond its credits may have been bought since the backup.
+func TestARestoredLedgerRecallsNothingThatItDoesNotKnow(t *testing.T) {
+	f := newFixture(t, 1, "one", "two")
+	f.l.Restore()
+	e, session := f.hello("one", syncproto.Hello{Boot: 1})
+	r := f.l.Sync(at, e, &syncproto.Sync{Session: session, DeclaredLast: true, Declared: []syncproto.Declared{{Pool: creditsOf1, Granted: 500}}})
+	require.True(t, f.l.Restoring, "the other has not declared")
+	require.Negative(t, f.credits().Left())
+	require.NotEmpty(t, r.Rows)
+	for _, row := range r.Rows {
+		require.False(t, row.Recall)
+	}
+}
+
 // TestARestoreEndsWhenOnlyRetiredEdgesAreLeft, with the next that says something.
 func TestARestoreEndsWhenOnlyRetiredEdgesAreLeft(t *testing.T) {
 	f := newFixture(t, 1, "one")
