@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"regedge/replicate/registry/libsql"
 )
 
 // maxAnswer bounds a response, in bytes: it has room for a month's usage of a busy account.
@@ -33,10 +35,12 @@ type Client struct {
 }
 
 // DialWithin returns a transport like http.DefaultTransport with a connect timeout. Below a request's
-// deadline, its error says which did not answer: the name server or the machine.
+// deadline, its error says which did not answer: the name server or the machine. A connection that is lost without a
+// word is given up after some seconds.
 func DialWithin(limit time.Duration) *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext = (&net.Dialer{Timeout: limit, KeepAlive: 30 * time.Second}).DialContext
+	transport.HTTP2 = libsql.PingLost()
 	return transport
 }
 

@@ -26,11 +26,24 @@ type boundedAnswers struct{}
 // dialLimit has room for a first name server that does not answer, which costs 5 s.
 const dialLimit = 8 * time.Second
 
-var transport = func() *http.Transport {
+var transport = newTransport()
+
+func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: dialLimit, KeepAlive: 30 * time.Second}).DialContext
+	t.HTTP2 = PingLost()
 	return t
-}()
+}
+
+// pingLimit is how long a connection with HTTP/2 may be silent before it is asked for a sign of life, and how long
+// that may take.
+const pingLimit = 3 * time.Second
+
+// PingLost has a connection with HTTP/2 given up that is lost without a word, as behind a firewall that has forgotten
+// it. Otherwise all requests to its server would wait for it until TCP gives it up, after a quarter of an hour.
+func PingLost() *http.HTTP2Config {
+	return &http.HTTP2Config{SendPingTimeout: pingLimit, PingTimeout: pingLimit}
+}
 
 // RoundTrip implements http.RoundTripper.
 func (boundedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
