@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -214,6 +215,39 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 		require.ErrorContains(t, err, c.want, name)
 		require.Empty(t, w.registryFiles(), name)
 	}
+}
+
+// TestDocumentsWithSwappedDatesEndTheRun, as CSV files with them do.
+func TestDocumentsWithSwappedDatesEndTheRun(t *testing.T) {
+	for layout, want := range map[string]string{
+		"01/02/2006": "", "2006-01-02": "",
+		"02/01/2006": `its dates with slashes have the day first, as "19/01/2010"`,
+		"01-02-2006": `its dates have the month first, as "01-19-2010"`,
+		"2006-02-01": `its dates have the day before the month, as "2010-19-01"`,
+	} {
+		text := ""
+		for day := 5; day < 20; day++ {
+			date := time.Date(2010, 1, day, 0, 0, 0, 0, time.UTC).Format(layout)
+			text += fmt.Sprintf(`{"companyData":{"company":"MADE-UP LIMITED","cin":"U55101GA2010PTC9000%02d","companyStatus":"Active","dateOfIncorporation":%q}}`+"\n", day, date)
+		}
+		w := newFixture(t)
+		_, err := Run(context.Background(), w.config("2025-05-05", w.file(text)))
+		if want == "" {
+			require.NoError(t, err, layout)
+			continue
+		}
+		require.ErrorContains(t, err, want, layout)
+		require.Empty(t, w.registryFiles(), layout)
+	}
+}
+
+// TestOlderNamesOfPostOfficesColumnsAreKnown: the directory of 2017 names the district so.
+func TestOlderNamesOfPostOfficesColumnsAreKnown(t *testing.T) {
+	w := newFixture(t)
+	f := w.text("2025-05-05", "officename,pincode,officeType,Deliverystatus,divisionname,regionname,circlename,Taluk,Districtname,statename\n"+
+		"Calangute S.O,403516,S.O,Delivery,Goa,Goa-Panaji,Maharashtra,Bardez,North Goa,GOA\n")
+	require.EqualValues(t, 1, f.New, f.First)
+	require.Equal(t, "North Goa", w.row("SELECT district FROM pincode WHERE pincode = '403516'"))
 }
 
 // TestSomeUnlikelyValuesAreTaken: a few companies have such names, and official files some paid-up capitals above the

@@ -31,7 +31,10 @@ type dateReader struct {
 // first, its other dates, which are read day first, and those that begin with a year of four digits, whose month comes next.
 // Of dates with a year of two digits, which is read last, it counts those whose first part is the year. A nil dateOrder
 // counts nothing.
-type dateOrder struct{ slashes, others, yearFirst, years orderCount }
+type dateOrder struct {
+	slashes, others, yearFirst, years orderCount
+	isGiven                           bool // by the format, as of documents: a date to come is a mistake of its own
+}
 
 // orderCount counts dates that are valid as read, dates that are valid only with month and day swapped,
 // and dates that are valid in either order.
@@ -59,7 +62,8 @@ func (d dateReader) note(s, sign string, isFirst bool, yearText, monthText, dayT
 		count.asRead++
 	case month <= 12 && month != day:
 		count.either++
-		swapped = d.isToCome(yearText, month, day) && !d.isToCome(yearText, day, month)
+		isOpen := !d.order.isGiven && count != &d.order.yearFirst
+		swapped = isOpen && d.isToCome(yearText, month, day) && !d.isToCome(yearText, day, month)
 	}
 	if swapped {
 		count.swapped++

@@ -187,7 +187,7 @@ var PincodeFormat = &format{
 	required: []field{fieldPincode, fieldDistrict, fieldState},
 	take:     takeOffice,
 	columns: map[string]field{
-		"pincode": fieldPincode, "district": fieldDistrict, "statename": fieldState,
+		"pincode": fieldPincode, "district": fieldDistrict, "districtname": fieldDistrict, "statename": fieldState,
 	},
 }
 

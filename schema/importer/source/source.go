@@ -236,8 +236,11 @@ func (s *File) uncompress(in *countingReader) (*bufio.Reader, error) {
 // Read reads the file to its end. The caller closes it.
 func (s *File) Read(asOf string) error {
 	if s.sheet == nil {
-		d := &documents{in: newSplitter(s.text), dates: dateReader{asOf: asOf}, out: s.out}
+		d := &documents{in: newSplitter(s.text), dates: dateReader{asOf, &dateOrder{isGiven: true}}, out: s.out}
 		if err := d.run(); err != nil {
+			return err
+		}
+		if err := d.dates.order.check(); err != nil {
 			return err
 		}
 		return s.out.flush()

@@ -112,6 +112,7 @@ func TestAFileWithMonthAndDaySwappedIsRefused(t *testing.T) {
 func TestADateToComeTellsTheOrder(t *testing.T) {
 	for date, swapped := range map[string]bool{
 		"3/6/2024": false, "1/2/2025": false, "12/1/2024": false, "10/4/2025": true, "6/5/2025": false, "04-10-2025": true, "10-04-2025": false,
+		"2025-10-04": false,
 	} {
 		d := dateReader{asOf: "2025-05-05", order: new(dateOrder)}
 		_, err := d.parse(date, 0)
