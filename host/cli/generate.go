@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"text/tabwriter"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"regedge/host/hint"
 	"regedge/schema/generate"
@@ -44,7 +48,7 @@ func (c *generateCommand) Run(ctx context.Context, m *Main) error {
 		return hint.With(err, "--out takes another folder, --force replaces what is there")
 	}
 	if err != nil {
-		return err
+		return explainFull(err, "--out")
 	}
 	table := tabwriter.NewWriter(m.Stdout, 0, 0, 2, ' ', 0)
 	row(table, "FILE", "AS OF", "ROWS")
@@ -54,6 +58,16 @@ func (c *generateCommand) Run(ctx context.Context, m *Main) error {
 	fmt.Fprintf(table, "%d rows in %s; nobody in them is real\n", summary.Rows(), c.Out)
 	fmt.Fprintf(table, "\nTo import them:\n\n%s", c.imports(summary))
 	return table.Flush()
+}
+
+// explainFull adds to the error of a full disk what to do. flag names the directory that is written to. SQLite says
+// "disk I/O error" of many a full one.
+func explainFull(err error, flag string) error {
+	isDisk := func(of error) bool { return errors.Is(err, of) }
+	if hint.Of(err) != "" || !slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, sqlite3.FULL, sqlite3.IOERR}, isDisk) {
+		return err
+	}
+	return hint.With(err, "is the disk full (df), or broken (dmesg)? Make room and run the same command again, or name another directory with %s", flag)
 }
 
 // imports are the commands that import the files: those of the older format have a date of their own, and come last, since

@@ -239,6 +239,21 @@ func small(t *testing.T, size string) (dir string, resize func(string)) {
 	return dir, func(size string) { require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "size="+size)) }
 }
 
+// TestAFullDiskIsNamedWithWhatToDo, whatever of a command comes first onto it.
+func TestAFullDiskIsNamedWithWhatToDo(t *testing.T) {
+	dir, resize := small(t, "64k")
+	code, said := ran("generate", "--companies", "1000", "--out", filepath.Join(dir, "official"))
+	require.Equal(t, exitFailure, code, said)
+	require.Contains(t, said, "no space left on device")
+	require.Contains(t, said, "or name another directory with --out")
+	for _, size := range []string{"64k", "256k", "512k"} { // the secrets, the databases and the node's state
+		resize(size)
+		code, said = ran("dev", "--data", filepath.Join(dir, size), "--listen", "127.0.0.1:0", "--writer-listen", "127.0.0.1:0")
+		require.Equal(t, exitFailure, code, said)
+		require.Contains(t, said, "or name another directory with --data", size)
+	}
+}
+
 // TestAPushToAFullDiskSaysWhichAndGoesOn once there is room: the disk of the snapshots, and the primary's.
 func TestAPushToAFullDiskSaysWhichAndGoesOn(t *testing.T) {
 	t.Parallel()
