@@ -73,7 +73,7 @@ func TestTimestampAgreesWithPackageTime(t *testing.T) {
 }
 
 func TestTimestampRefusesYearsWithoutFourDigits(t *testing.T) {
-	for _, v := range []Value{{Kind: Integer, Int: firstSecond - 1}, {Kind: Integer, Int: lastSecond + 1}, text("now")} {
+	for _, v := range []Value{{Kind: Integer, Int: firstSecond - 1}, {Kind: Integer, Int: 253402300800}, text("now")} {
 		w := &writer{}
 		w.timestamp(v)
 		require.True(t, w.damaged)

@@ -48,13 +48,13 @@ func TestRootLeavesADatabaseToItsOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("skipped: it is about root")
 	}
-	const owner = 65534
+	const owner, group = 65534, 65533
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	db, err := OpenPrivate(path)
 	require.NoError(t, err)
 	require.NoError(t, Migrate(t.Context(), db, Access))
 	require.NoError(t, db.Close())
-	require.NoError(t, os.Chown(path, owner, owner))
+	require.NoError(t, os.Chown(path, owner, group))
 	for _, open := range []func(string) (*sql.DB, error){OpenReadOnly, OpenFile} {
 		db, err := open(path)
 		require.NoError(t, err)
@@ -68,6 +68,7 @@ func TestRootLeavesADatabaseToItsOwner(t *testing.T) {
 			info, err := os.Stat(path + suffix)
 			require.NoError(t, err)
 			require.EqualValues(t, owner, info.Sys().(*syscall.Stat_t).Uid, suffix)
+			require.EqualValues(t, group, info.Sys().(*syscall.Stat_t).Gid, suffix)
 		}
 	}
 }

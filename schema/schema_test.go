@@ -433,3 +433,17 @@ func TestMigrateMakesARemoteDatabase(t *testing.T) {
 		})
 	}
 }
+
+// TestTheTablesOfALibSQLServerDoNotCount: a primary that is empty but for them is filled, and not taken for
+// another program's.
+func TestTheTablesOfALibSQLServerDoNotCount(t *testing.T) {
+	db, err := OpenFile(filepath.Join(t.TempDir(), "primary.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Exec("CREATE TABLE libsql_wasm_func_table (name TEXT PRIMARY KEY, body TEXT)")
+	require.NoError(t, err)
+	version, err := Version(t.Context(), db, Registry)
+	require.NoError(t, err)
+	require.Zero(t, version)
+	require.NoError(t, Migrate(t.Context(), db, Registry))
+}

@@ -68,6 +68,22 @@ func TestADamagedRecordIsNotATornTail(t *testing.T) {
 	}
 }
 
+// TestDamageOfTheLastRecordIsSeenAfterAnOrderlyEnd, which made it durable: no power cut took it.
+func TestDamageOfTheLastRecordIsSeenAfterAnOrderlyEnd(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	synced(t, j, k, 0, 3)
+	require.NoError(t, put(j, k, "the last", true))
+	require.NoError(t, j.Close())
+	name := segmentName(1)
+	flip(d, name, where(d, name, "the last"))
+	_, _, records, found := opened(t, d, k)
+	require.Equal(t, charges(0, 3), records)
+	require.Equal(t, []string{name}, found.Damaged)
+	require.True(t, found.Lost)
+	require.Zero(t, found.Torn)
+}
+
 // TestWhatWasNotDurableMayBeTorn flips a bit behind what was last synced, where a power cut may have left
 // a hole: it is the end, whatever follows.
 func TestWhatWasNotDurableMayBeTorn(t *testing.T) {
