@@ -139,6 +139,8 @@ func TestUsageIsListedFromAnHourToAnother(t *testing.T) {
 func TestUsageIsSummedAsCSV(t *testing.T) {
 	w, first, _ := runForRoles(t)
 	useForSums(t, w, first)
+	ofNone := answerTo(w, firstOperator, http.MethodGet, "/v1/accounts/1/usage?from=2026-01-01&to=2026-01-02&by=day,key&format=csv&key=987", nil)
+	require.Equal(t, "day,key,endpoint,found,not_found,failed\n", ofNone.Body.String(), "a key without calls has none")
 	answer := answerTo(w, firstOperator, http.MethodGet, "/v1/accounts/1/usage?from=2026-01-01&to=2026-01-02&by=day,key&format=csv", nil)
 	require.Equal(t, "text/csv; charset=utf-8", answer.Header().Get("Content-Type"))
 	require.Equal(t, "day,key,endpoint,found,not_found,failed\n2026-01-01,1,,10,4,0\n2026-01-01,2,,0,0,1\n2026-01-02,2,,19,0,0\n", answer.Body.String())
