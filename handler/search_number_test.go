@@ -124,3 +124,11 @@ func TestAMistakenNumberIsFree(t *testing.T) {
 	b.registry.rows[likeNumberStatement] = nil
 	require.Equal(t, RegistryUnavailable, problemOf(t, b.get("/v1/search/companies?name=aaa+1234")))
 }
+
+// TestEveryDashJoinsAnLLPIN, with blanks around it too: documents have hyphens that don't break, and long dashes.
+func TestEveryDashJoinsAnLLPIN(t *testing.T) {
+	for _, dash := range []string{"-", "\u2010", "\u2011", "\u2013", "\u2014"} {
+		require.Equal(t, "AAA-0345", numberIn("aaa "+dash+" 0345"), "%U", []rune(dash))
+	}
+	require.Empty(t, numberIn("aaa 0345"), "it may be a name")
+}
