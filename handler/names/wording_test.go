@@ -74,3 +74,28 @@ func TestTwoWordsAreAskedForAsOne(t *testing.T) {
 	require.Contains(t, terms, quoted(markSound+soundKey("suryadweep"))+" AND "+quoted(markSound+soundKey("ispat")))
 	require.Contains(t, terms, quoted(markSound+soundKey("dweepispat"))+" AND "+quoted(markSound+soundKey("surya")))
 }
+
+// TestCharactersAtTheEndsOfTheirRanges: the last accent, the other apostrophe, East Asian commas and stops.
+func TestCharactersAtTheEndsOfTheirRanges(t *testing.T) {
+	for registered, form := range map[string]string{"na\u036fme": "name", "D`Souza": "dsouza", "上海、公司。": "上海 公司"} {
+		require.Equal(t, form, Name(registered))
+	}
+}
+
+// TestTheLastNumbersHaveOtherWordings.
+func TestTheLastNumbersHaveOtherWordings(t *testing.T) {
+	require.Equal(t, []string{"nine", "hundred", "ninety", "nine", "events"}, otherWording([]string{"999", "events"}))
+	require.Nil(t, otherWording([]string{"1000", "events"}))
+	for n := 1; n <= 10; n++ {
+		require.Contains(t, synonyms(ordinals[n]), units[n])
+	}
+}
+
+// TestAnAnusvaraBeforeALabialIsM, before each of them.
+func TestAnAnusvaraBeforeALabialIsM(t *testing.T) {
+	for indic, latin := range map[string]string{"संमान": "samman", "संपत": "sampat", "संत": "sant"} {
+		got, ok := inLatin(indic)
+		require.True(t, ok)
+		require.Equal(t, latin, got)
+	}
+}
