@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/sqld"
 )
 
 // nobody is a URL of a database at which nothing answers.
@@ -39,14 +40,14 @@ func TestAnOperatorIsToldOfAChangeThatEdgesDoNotKnow(t *testing.T) {
 // releases; the ledger needs neither.
 func TestAWriterStartsWithoutItsPrimaries(t *testing.T) {
 	t.Parallel()
-	hanging := sqldtest.Primary(t)
-	require.NoError(t, syscall.Kill(hanging.PID(), syscall.SIGSTOP))
-	t.Cleanup(func() { _ = syscall.Kill(hanging.PID(), syscall.SIGCONT) })
 	for _, flag := range []string{"--registry", "--access"} {
-		for what, url := range map[string]string{"refuses": nobody, "hangs": hanging.URL()} {
+		for what, url := range map[string]func(*testing.T) string{
+			"refuses": func(*testing.T) string { return nobody },
+			"hangs":   func(t *testing.T) string { return hangingPrimary(t).URL() },
+		} {
 			t.Run(flag+" "+what, func(t *testing.T) {
 				t.Parallel()
-				c := startCentre(t, flag, url)
+				c := startCentre(t, flag, url(t))
 				response, err := http.Get(c.url() + "/readyz")
 				require.NoError(t, err)
 				response.Body.Close()
@@ -61,4 +62,15 @@ func TestAWriterStartsWithoutItsPrimaries(t *testing.T) {
 			})
 		}
 	}
+}
+
+// hangingPrimary starts a primary that takes connections and never answers. It is started again after a minute and a
+// half, so a test begins with it, and no other waits for it.
+func hangingPrimary(t *testing.T) *sqld.Server {
+	t.Helper()
+	primary := sqldtest.Primary(t)
+	pid := primary.PID()
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	return primary
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -110,16 +109,12 @@ func TestAPushThatRemovesNearlyAllIsConfirmed(t *testing.T) {
 // TestAPrimaryThatHangsIsNamedAtOnce: before a snapshot of a whole country is made for it.
 func TestAPrimaryThatHangsIsNamedAtOnce(t *testing.T) {
 	t.Parallel()
-	primary := sqldtest.Primary(t)
-	process, err := os.FindProcess(primary.PID())
-	require.NoError(t, err)
-	require.NoError(t, process.Signal(syscall.SIGSTOP))
-	t.Cleanup(func() { _ = process.Signal(syscall.SIGCONT) })
 	registry := onlyCompany(t)
 	releases := filepath.Join(t.TempDir(), "releases")
 	for name, command := range map[string][]string{"push": {"push", registry}, "dry run": {"push", registry, "--dry-run"}, "rollback": {"rollback"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			primary := hangingPrimary(t)
 			code, said := ran(append(command, "--registry", primary.URL(), "--releases", releases)...)
 			require.Equal(t, exitFailure, code, said)
 			require.Contains(t, said, "does not answer ("+primary.URL())
