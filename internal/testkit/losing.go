@@ -8,10 +8,37 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
-// HTTP2 starts a server with TLS and HTTP/2, and returns a client that trusts it.
-func HTTP2(t testing.TB, handler http.Handler) (*httptest.Server, *http.Client) {
+// RequireLostIsGivenUp checks that a transport over which all requests share one connection, as with HTTP/2 to a proxy, makes
+// a new one when that is lost: a firewall that has forgotten it drops what is sent.
+func RequireLostIsGivenUp(t testing.TB, transport *http.Transport) {
+	t.Helper()
+	server, trusting := http2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
+	way := newLosing(t, server.Listener.Addr().String())
+	transport.TLSClientConfig = trusting.Transport.(*http.Transport).TLSClientConfig
+	t.Cleanup(transport.CloseIdleConnections)
+	client := &http.Client{Transport: transport, Timeout: time.Second}
+	ask := func() string {
+		answer, err := client.Get("https://" + way.address)
+		if err != nil {
+			return err.Error()
+		}
+		defer answer.Body.Close()
+		said, _ := io.ReadAll(answer.Body)
+		return string(said)
+	}
+	require.Eventually(t, func() bool { return ask() == "HTTP/2.0" }, time.Minute, time.Millisecond)
+	way.lose()
+	require.Contains(t, ask(), "exceeded")
+	require.Eventually(t, func() bool { return ask() == "HTTP/2.0" }, time.Minute, time.Millisecond)
+}
+
+// http2 starts a server with TLS and HTTP/2, and returns a client that trusts it.
+func http2(t testing.TB, handler http.Handler) (*httptest.Server, *http.Client) {
 	server := httptest.NewUnstartedServer(handler)
 	server.EnableHTTP2 = true
 	server.StartTLS()
@@ -19,21 +46,21 @@ func HTTP2(t testing.TB, handler http.Handler) (*httptest.Server, *http.Client) 
 	return server, server.Client()
 }
 
-// Losing passes connections on to an address, until they are lost: then it takes what they send and says nothing, as
+// losing passes connections on to an address, until they are lost: then it takes what they send and says nothing, as
 // a firewall that has forgotten them. New ones are passed on.
-type Losing struct {
-	Address string
+type losing struct {
+	address string
 	lost    atomic.Int64 // connections up to this number
 	last    atomic.Int64
 }
 
-// NewLosing starts a Losing, which ends with the test.
-func NewLosing(t testing.TB, to string) *Losing {
+// newLosing starts a losing, which ends with the test.
+func newLosing(t testing.TB, to string) *losing {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &Losing{Address: listener.Addr().String()}
+	l := &losing{address: listener.Addr().String()}
 	var running sync.WaitGroup
 	var open []net.Conn // of the goroutine that accepts
 	running.Go(func() {
@@ -66,12 +93,12 @@ func NewLosing(t testing.TB, to string) *Losing {
 	return l
 }
 
-// Lose loses the connections that there are.
-func (l *Losing) Lose() { l.lost.Store(l.last.Load()) }
+// lose loses the connections that there are.
+func (l *losing) lose() { l.lost.Store(l.last.Load()) }
 
 type losingWriter struct {
 	io.Writer
-	of     *Losing
+	of     *losing
 	number int64
 }
 

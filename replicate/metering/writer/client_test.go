@@ -141,28 +141,9 @@ func TestANameServerThatHangsIsNamed(t *testing.T) {
 	require.Greater(t, ordinary.Timeout, 8*time.Second)
 }
 
-// TestAConnectionThatIsLostIsGivenUp: a firewall that has forgotten it drops what is sent. Before the writer may be a
-// proxy with HTTP/2, where all requests share one connection.
+// TestAConnectionThatIsLostIsGivenUp: before the writer may be a proxy with HTTP/2.
 func TestAConnectionThatIsLostIsGivenUp(t *testing.T) {
-	server, trusting := testkit.HTTP2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
-	way := testkit.NewLosing(t, server.Listener.Addr().String())
-	transport := DialWithin(time.Minute)
-	transport.TLSClientConfig = trusting.Transport.(*http.Transport).TLSClientConfig
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: time.Second}
-	ask := func() string {
-		answer, err := client.Get("https://" + way.Address)
-		if err != nil {
-			return err.Error()
-		}
-		defer answer.Body.Close()
-		said, _ := io.ReadAll(answer.Body)
-		return string(said)
-	}
-	require.Eventually(t, func() bool { return ask() == "HTTP/2.0" }, time.Minute, time.Millisecond)
-	way.Lose()
-	require.Contains(t, ask(), "exceeded")
-	require.Eventually(t, func() bool { return ask() == "HTTP/2.0" }, time.Minute, time.Millisecond)
+	testkit.RequireLostIsGivenUp(t, DialWithin(time.Minute))
 }
 
 // TestANodeReadsShortAnswers: an endless one must not cost an edge its memory. Operators may read long ones.

@@ -65,26 +65,7 @@ func TestAServerThatHangsHangsNobody(t *testing.T) {
 	}
 }
 
-// TestAConnectionThatIsLostIsGivenUp: a firewall that has forgotten it drops what is sent. Before a server may be a
-// proxy with HTTP/2, where all calls share one connection.
+// TestAConnectionThatIsLostIsGivenUp: before a server may be a proxy with HTTP/2.
 func TestAConnectionThatIsLostIsGivenUp(t *testing.T) {
-	server, trusting := testkit.HTTP2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
-	way := testkit.NewLosing(t, server.Listener.Addr().String())
-	own := newTransport()
-	own.TLSClientConfig = trusting.Transport.(*http.Transport).TLSClientConfig
-	defer own.CloseIdleConnections()
-	client := &http.Client{Transport: own, Timeout: time.Second}
-	ask := func() string {
-		answer, err := client.Get("https://" + way.Address)
-		if err != nil {
-			return err.Error()
-		}
-		defer answer.Body.Close()
-		said, _ := io.ReadAll(answer.Body)
-		return string(said)
-	}
-	require.Eventually(t, func() bool { return ask() == "HTTP/2.0" }, time.Minute, time.Millisecond)
-	way.Lose()
-	require.Contains(t, ask(), "exceeded")
-	require.Eventually(t, func() bool { return ask() == "HTTP/2.0" }, time.Minute, time.Millisecond)
+	testkit.RequireLostIsGivenUp(t, newTransport())
 }

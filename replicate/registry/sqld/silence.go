@@ -22,13 +22,13 @@ var (
 	writeless = silence{checks: 20, limit: 10 * time.Second, pause: 5 * time.Second}
 )
 
-// hangs reports whether a process left its health checks without an answer before ctx was done, each of which counts only if
-// counts agrees, which is given a check's limit.
-func (s *Server) hangs(ctx context.Context, r *run, counts func(limit time.Duration) bool) bool {
-	limits := s.limits(hung)
+// hangs reports whether a process left its health checks without an answer before ctx was done. A check does not count while
+// the disk hangs: the process could not even be killed, and its next one would hang as well.
+func (s *Server) hangs(ctx context.Context, r *run) bool {
+	disk, limits := diskCheck{dir: s.Dir}, s.limits(hung)
 	client := &http.Client{Timeout: limits.limit}
 	defer client.CloseIdleConnections()
-	return limits.await(ctx, func() bool { return timedOut(ctx, client, r.asked+healthPath) && counts(limits.limit) })
+	return limits.await(ctx, func() bool { return timedOut(ctx, client, r.asked+healthPath) && disk.answers(limits.limit) })
 }
 
 // limits returns when this server counts as hung.

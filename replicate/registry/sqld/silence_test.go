@@ -42,7 +42,7 @@ func TestAServerHangsOnceItHasLeftAllChecksInARowUnanswered(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			require.Equal(t, c.hangs, hanging(limits).hangs(ctx, &run{asked: server.URL}, always))
+			require.Equal(t, c.hangs, hanging(t, limits).hangs(ctx, &run{asked: server.URL}))
 			require.Empty(t, answers)
 		})
 	}
@@ -57,7 +57,7 @@ func TestAServerThatRefusesConnectionsDoesNotHang(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	limits := silence{checks: 2, limit: time.Second, pause: time.Millisecond}
-	require.False(t, hanging(limits).hangs(ctx, &run{asked: address}, always))
+	require.False(t, hanging(t, limits).hangs(ctx, &run{asked: address}))
 }
 
 // TestABusyReplicaIsGivenAMinute: it is not started again for answers that take seconds.
@@ -72,6 +72,6 @@ func TestALongWriteIsGivenMinutes(t *testing.T) {
 	require.GreaterOrEqual(t, time.Duration(limits.checks)*limits.limit, 3*time.Minute)
 }
 
-func always(time.Duration) bool { return true }
-
-func hanging(limits silence) *Server { return &Server{hung: limits} }
+func hanging(t *testing.T, limits silence) *Server {
+	return &Server{Config: Config{Dir: t.TempDir()}, hung: limits}
+}

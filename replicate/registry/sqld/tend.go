@@ -35,7 +35,7 @@ func (s *Server) tend(r *run) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	hangs := make(chan bool, 1)
-	go func() { hangs <- s.hangs(ctx, r, func(time.Duration) bool { return true }) }()
+	go func() { hangs <- s.hangs(ctx, r) }()
 	for {
 		select {
 		case <-r.ended:

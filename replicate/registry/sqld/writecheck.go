@@ -30,15 +30,12 @@ const (
 // connection that waits to write while another one waits to checkpoint is told that the database is locked when the
 // transaction before both is ended by its limit of 5 s. It keeps its place in the queue of writers, and if it is closed by
 // then, every later write waits for it for ever, while reads and health checks are answered. One whose disk hangs is left
-// alone: it could not even be killed, and would begin a new log for nothing.
+// alone, as in hangs, and would begin a new log for nothing.
 func (s *Server) restartHung(r *run) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	hangs, stuck := make(chan bool, 1), make(chan bool, 1)
-	go func() {
-		disk := diskCheck{dir: s.Dir}
-		hangs <- s.hangs(ctx, r, disk.answers)
-	}()
+	go func() { hangs <- s.hangs(ctx, r) }()
 	go func() {
 		disk, limits := diskCheck{dir: s.Dir}, s.limits(writeless)
 		stuck <- limits.await(ctx, func() bool {
@@ -97,8 +94,7 @@ type writeCheck struct {
 }
 
 // letCheck prepares a primary for checks: where it asks for tokens, it also accepts those of a key that only this process has.
-// A key file that is no PEM is left as it is, and sqld says what is wrong with it; or it has a key alone, beside which there
-// can't be another, and then nothing is checked.
+// Of a key file that is no PEM, beside whose key there can't be another, nothing is checked.
 func letCheck(config *Config) (*writeCheck, error) {
 	w := &writeCheck{log: primaryLog(config.Dir)}
 	if config.JWTKeyFile == "" {
@@ -148,13 +144,13 @@ func sameLog(before, now os.FileInfo) bool {
 	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
 
-// begin begins a transaction that would write, and rolls it back. Told that the database is locked, it asks again by the same
+// begin begins a transaction that would write, for which sqld 0.24 asks only for a token that may read, and rolls it back. Told that the database is locked, it asks again by the same
 // connection, lest it leaves its place in the queue to nobody; see restartHung.
 func (w *writeCheck) begin(ctx context.Context, url string) error {
 	token := ""
 	if w.key != nil {
 		var err error
-		if token, err = libsql.SignToken(w.key, map[string]any{"a": "rw", "exp": time.Now().Add(tokenLife).Unix()}); err != nil {
+		if token, err = libsql.SignToken(w.key, map[string]any{"a": "ro", "exp": time.Now().Add(tokenLife).Unix()}); err != nil {
 			return err
 		}
 	}
