@@ -700,7 +700,7 @@ func TestAMirrorThatIsLeftIsLeftAtOnce(t *testing.T) {
 				return true
 			}
 			f, _ := fetcherOf(t, o.ServeHTTP)
-			f.answer = 10 * time.Second
+			f.answer, f.silence = 10*time.Second, 3*time.Second
 			requireFetched(t, f, o)
 		})
 	}

@@ -43,6 +43,14 @@ func TestStatementsThatTouchFilesAreRefused(t *testing.T) {
 	require.Contains(t, string(passed), "9223372036854775807")
 }
 
+func TestNoStatementWaitsForAFrame(t *testing.T) {
+	passed, err := harmless(strings.NewReader(`{"baton":"b","requests":[{"type":"execute","stmt":{"sql":"SELECT 1","replication_index":9}},` +
+		`{"type":"batch","batch":{"steps":[{"stmt":{"sql":"SELECT 2","replication_index":"9"}}],"replication_index":9}}],"replication_index":9}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"baton":"b","requests":[{"type":"execute","stmt":{"sql":"SELECT 1"}},{"type":"batch","batch":{"steps":[{"stmt":{"sql":"SELECT 2"}}]}}]}`,
+		string(passed))
+}
+
 // TestRefusalsAreLoggedNowAndThen: whoever can reach the port must not fill the log.
 func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
 	var log bytes.Buffer

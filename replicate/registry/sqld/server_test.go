@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
 	"os"
@@ -120,6 +121,7 @@ func TestAReplicaThatLostItsDatabaseIsRestarted(t *testing.T) {
 func follows(t *testing.T, replica *sqld.Server, want int64) {
 	t.Helper()
 	db := sqldtest.Open(t, replica)
+	db.SetMaxIdleConns(-1) // on one that is kept, sqld waits for the frame that an answer before came from, see asOfNow
 	require.Eventually(t, func() bool {
 		var n int64
 		return db.QueryRowContext(t.Context(), "SELECT n FROM probe").Scan(&n) == nil && n == want
@@ -232,6 +234,37 @@ func (holdsNothing) Refresh() {}
 
 func (holdsNothing) Read(context.Context, string, []any) (columns []string, values []any, ok bool) {
 	return nil, nil, false
+}
+
+// TestAReplicaWhosePrimaryBeginsANewLogAnswersOldConnections: they ask for a frame that the new log does not have.
+func TestAReplicaWhosePrimaryBeginsANewLogAnswersOldConnections(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	primary := sqldtest.Primary(t)
+	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (0)")
+	for n := 1; n <= 20; n++ { // a frame each, where a new log has one for each page
+		sqldtest.Exec(t, primary, fmt.Sprintf("UPDATE probe SET n = %d", n))
+	}
+	keyFile, token, err := pki.ReadLink(filepath.Join(dir, "link"), time.Now)
+	require.NoError(t, err)
+	replica := sqldtest.Start(t, sqld.Config{
+		HTTP: testkit.FreePort(t), Dir: filepath.Join(dir, "replica"), Primary: "http://" + primary.GRPC, Log: &testkit.Log{},
+		Reads: &sqld.Reads{KeyFile: keyFile, Token: token, Admit: func(string) bool { return true }},
+	})
+	db := sqldtest.Open(t, replica)
+	db.SetMaxOpenConns(1)
+	reads := func(want int) func() bool {
+		return func() bool {
+			var n int
+			return db.QueryRowContext(t.Context(), "SELECT n FROM probe").Scan(&n) == nil && n == want
+		}
+	}
+	require.Eventually(t, reads(20), patience, 20*time.Millisecond)
+	primary.Kill()
+	require.NoError(t, primary.Start())
+	sqldtest.Await(t, primary, "")
+	sqldtest.Exec(t, primary, "UPDATE probe SET n = 21")
+	require.Eventually(t, reads(21), patience, 20*time.Millisecond)
 }
 
 // TestAReplicaFollowsThoughNobodyAsks: its edge may be away, or be answered for it.
