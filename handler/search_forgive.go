@@ -19,17 +19,22 @@ const HeaderSearchSuggestion = "Search-Suggestion"
 //	?1 the terms of the last tier   ?2 the words to be found anywhere, as a JSON array
 //	?3 those that begin a word      ?4 the limit
 //	?5 the terms of names like the query   ?6 how many names each of them may give
+//	?7 what the best of the matches begin with, spaces and "and" ignored
+//
+// After those, matches in which more of the words found anywhere begin a word come first.
 //
 // docs/search.md, "Suggestions", has the method.
 const forgivingStatement = `
 WITH
-forgiven (place) AS MATERIALIZED (
-  SELECT n.place
+forgiven (place, odd) AS MATERIALIZED (
+  SELECT n.place, iif(substr(replace(replace(n.name, ' and ', ' '), ' ', ''), 1, length(?7)) = ?7, -1,
+    (SELECT count(*) FROM json_each(?2) w WHERE instr(' ' || n.name, ' ' || w.value) = 0)) AS odd
   FROM (` + candidates + `?1` + rarestThree + `) c
   CROSS JOIN search_name n ON n.place = c.place
   WHERE NOT EXISTS (SELECT 1 FROM json_each(?2) w WHERE instr(replace(n.name, ' ', ''), w.value) = 0)
     AND NOT EXISTS (SELECT 1 FROM json_each(?3) w
       WHERE instr(' ' || n.name, ' ' || w.value) = 0 AND instr(' ' || replace(n.name, ' and ', ''), ' ' || w.value) = 0)
+  ORDER BY odd, n.place
   LIMIT ?4 + 0),
 near (place) AS MATERIALIZED (
   SELECT DISTINCT p.value
@@ -44,7 +49,7 @@ SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
       SELECT n.value AS value, n.name AS name, n.label AS label
       FROM forgiven f
       CROSS JOIN search_name n ON n.place = f.place
-      ORDER BY f.place)),
+      ORDER BY f.odd, f.place)),
   (SELECT group_concat(name || char(30) || label, char(30))
     FROM (
       SELECT n.name AS name, iif(n.label = '', upper(n.name), replace(n.label, char(30), ' ')) AS label
@@ -64,6 +69,7 @@ func forgivingArgs(query string, limit int) []Value {
 	return []Value{
 		text(f.Terms), text(f.Inside), text(f.Begins), {Kind: Integer, Int: int64(limit)},
 		text(like), {Kind: Integer, Int: int64(nearNames / max(1, expressions))},
+		text(f.Start),
 	}
 }
 

@@ -85,7 +85,7 @@ func (r reference) forgive(query string) []match {
 			panic(err)
 		}
 	}
-	all := []match{}
+	tiers := map[int][]match{}
 	for i := range r {
 		k := &r[i]
 		lacks := func(w string) bool { return !strings.Contains(k.squeezed, w) }
@@ -94,8 +94,21 @@ func (r reference) forgive(query string) []match {
 			return !begun(k.form, w) && !begun(strings.ReplaceAll(k.form, " and ", ""), w)
 		}
 		if len(inside) > 0 && !slices.ContainsFunc(inside, lacks) && !slices.ContainsFunc(begins, lacksBegin) {
-			all = append(all, k.match)
+			tier := -1
+			if !strings.HasPrefix(names.Squeeze(strings.ReplaceAll(k.form, " and ", " ")), f.Start) {
+				tier = 0
+				for _, w := range inside {
+					if !begun(k.form, w) {
+						tier++
+					}
+				}
+			}
+			tiers[tier] = append(tiers[tier], k.match)
 		}
+	}
+	all := []match{}
+	for tier := -1; tier <= len(inside); tier++ {
+		all = append(all, tiers[tier]...)
 	}
 	return all
 }

@@ -10,6 +10,8 @@ type Forgiven struct {
 	// Inside are words to find anywhere in a name, spaces ignored; Begins, words to find at
 	// the beginning of a word. Both are JSON arrays.
 	Inside, Begins string
+	// Start is what the best of the names begin with, spaces and "and" ignored: the words to the first plural.
+	Start string
 }
 
 // minInside is the least length of a word that may stand inside another one. Shorter ones would be found
@@ -27,8 +29,12 @@ func Forgive(query string) Forgiven {
 		}
 	}
 	var terms, inside, begins list
+	start, cut := "", false
 	for _, w := range joinInitials(kept) {
 		stem := singular(w)
+		if !cut {
+			start, cut = start+stem, stem != w
+		}
 		switch {
 		case !hasRunes(stem, minInside):
 			begins.word(stem)
@@ -40,7 +46,7 @@ func Forgive(query string) Forgiven {
 			terms.runs(stem)
 		}
 	}
-	return Forgiven{Terms: terms.String(), Inside: inside.String(), Begins: begins.String()}
+	return Forgiven{Terms: terms.String(), Inside: inside.String(), Begins: begins.String(), Start: start}
 }
 
 // endingOf returns how many of the last words are a legal ending, or the beginning of one.

@@ -18,6 +18,8 @@ type Suggestions struct {
 	other *Suggestions // of the other wording, nil if there is none
 	found [MaxSuggestions]suggestion
 	count int
+	begun []string // the first names that have only the first word in common with the query, and begin with it
+	begin int      // how many these are
 }
 
 // MaxSuggestions is how many names are suggested.
@@ -34,6 +36,7 @@ const (
 	costSpelling = 1 // another spelling of the same sound, and each letter of its plain form
 	costExtra    = 1 // a word that only the name has
 	costAbsent   = 9 // a word that only the query has
+	costShort    = 2 // a word that is abbreviated
 )
 
 const (
@@ -44,6 +47,10 @@ const (
 	// A name may lack one word of a query of at least this many words, but not the first, if the others
 	// are nearly right. (For names that begin with fewer words, see less.)
 	absentOf = 3
+	// Names that have only the first word of the query, of at least minFirst characters, are suggested if there are at
+	// most fewBegin of them, no others, and not only numbers after it.
+	minFirst = 3
+	fewBegin = 6
 	// Of longer names and words only the beginning is compared.
 	maxNameWords = 24
 	maxWord      = 32
@@ -89,6 +96,7 @@ func (s *Suggestions) Add(name, label string) {
 		cost, ok = costExtra*strings.Count(name, " "), true
 	}
 	if !ok {
+		s.addBegun(name, label)
 		return
 	}
 	at := s.count
@@ -110,8 +118,21 @@ func (s *Suggestions) Add(name, label string) {
 	s.found[at] = suggestion{label, cost}
 }
 
+// addBegun notes a name that is not like the query if it begins with the first word of several.
+func (s *Suggestions) addBegun(name, label string) {
+	if s.heard || len(s.words) < 2 || !hasRunes(s.words[0], minFirst) || !strings.HasPrefix(name, s.words[0]+" ") || !slices.ContainsFunc(s.words[1:], isPlainWord) {
+		return
+	}
+	if s.begin++; len(s.begun) < MaxSuggestions && !slices.Contains(s.begun, label) {
+		s.begun = append(s.begun, label)
+	}
+}
+
 // Labels returns the names that were kept, best first.
 func (s *Suggestions) Labels() []string {
+	if s.count == 0 && s.begin <= fewBegin {
+		return append([]string{}, s.begun...)
+	}
 	labels := make([]string, s.count)
 	for i := range labels {
 		labels[i] = s.found[i].label
@@ -208,7 +229,39 @@ func (s *Suggestions) wordCost(typed, word string, last bool) int {
 	if s.heard {
 		return heardCost(typed, word, s.tamil)
 	}
-	return wordCost(typed, word, last)
+	cost := wordCost(typed, word, last)
+	if cost < costAbsent || typed[0] != word[0] {
+		return cost
+	}
+	if one, other := singular(typed), singular(word); len(one) < len(typed) || len(other) < len(word) {
+		cost = min(cost, costSpelling+wordCost(one, other, last))
+		word = other
+	}
+	if abbreviates(typed, word) {
+		cost = costShort
+	}
+	return cost
+}
+
+// abbreviates reports whether letters of a word, with the first and the last one and at most one vowel, are what was typed,
+// as mgmt, govt, dr and engrs are of management, government, doctor and engineers.
+func abbreviates(typed, word string) bool {
+	const longest, withVowel = 6, 4
+	if n := len(typed); n < 2 || n > longest || n > len(word)-3 || typed[0] != word[0] || typed[n-1] != word[len(word)-1] {
+		return false
+	}
+	vowels, at := 0, 0
+	for i := range len(typed) {
+		if strings.IndexByte("aeiou", typed[i]) >= 0 {
+			vowels++
+		}
+		next := strings.IndexByte(word[at:], typed[i])
+		if next < 0 {
+			return false
+		}
+		at += next + 1
+	}
+	return vowels == 0 || vowels == 1 && len(typed) >= withVowel
 }
 
 // wordCost is the distance of a typed word from a word of a name, costAbsent if it is another word. The

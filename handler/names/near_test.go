@@ -118,8 +118,71 @@ func TestSuggestionsMayLackAWord(t *testing.T) {
 		} {
 			s.Add(Name(label), label)
 		}
+		for number := range fewBegin { // so many that the first word alone says too little
+			label := "PEER " + strings.Repeat("X", number+3) + " LIMITED"
+			s.Add(Name(label), label)
+		}
 		require.Equal(t, want, strings.Join(s.Labels(), ","), query)
 	}
+}
+
+// TestTheFirstWordOfFewNamesSuggestsThem, if no name is more like the query, and other words tell them apart.
+func TestTheFirstWordOfFewNamesSuggestsThem(t *testing.T) {
+	kapardi := []string{"KAPARDI ALCOBEV PRIVATE LIMITED", "KAPARDI MEDIA LLP", "KAPARDIA HOTELS LLP", "NEW KAPARDI LIMITED"}
+	for query, want := range map[string][]string{
+		"kapardi beverages": kapardi[:2], "kapardi beverages and foods": kapardi[:2], "kapardi alcobev goa": kapardi[:1],
+		"kapardi 12": {}, "ka beverages": {}, "beverages kapardi": {}, "kapardi": {kapardi[0], kapardi[1], kapardi[3]},
+	} {
+		s := NewSuggestions(Query(query))
+		for _, label := range kapardi {
+			s.Add(Name(label), label)
+		}
+		require.Equal(t, want, s.Labels(), query)
+	}
+	for others, want := range map[int]int{0: 0, 1: 1, fewBegin: MaxSuggestions, fewBegin + 1: 0} {
+		s := NewSuggestions("kapardi beverages")
+		for number := range others {
+			label := "KAPARDI " + strings.Repeat("X", number+1)
+			s.Add(Name(label), label)
+		}
+		require.Len(t, s.Labels(), want)
+	}
+	terms, _ := LikeTerms("kapardi beverages")
+	require.Contains(t, terms, quoted("^kapar")+" AND "+quoted("=kapardi"))
+	s := NewSuggestions("kapardi beverages")
+	s.Add("kapardi x", "KAPARDI X")
+	s.Add("kapardi x", "KAPARDI X")
+	require.Equal(t, []string{"KAPARDI X"}, s.Labels())
+}
+
+// TestAPluralMayBeMisspelt, and be typed for one word and not for the other.
+func TestAPluralMayBeMisspelt(t *testing.T) {
+	s := NewSuggestions("parwatkar industry")
+	s.Add("parvatkar industries private limited", "it")
+	require.Equal(t, []string{"it"}, s.Labels())
+	for typed, word := range map[string]string{"cookwear": "cookwares", "electricals": "electric", "digitas": "digital"} {
+		require.Less(t, s.wordCost(typed, word, false), costAbsent, typed)
+	}
+	require.Equal(t, costAbsent, s.wordCost("gas", "goods", false))
+	require.Less(t, s.wordCost("hotel", "hotels", false), s.wordCost("hotle", "hotels", false))
+}
+
+func TestAbbreviationsAreLettersOfAWord(t *testing.T) {
+	for short, word := range map[string]string{
+		"mgmt": "management", "mgt": "management", "std": "standard", "dr": "doctor", "govt": "government", "engrs": "engineers", "inds": "industries",
+		"svcs": "services", "natl": "national", "pdts": "products", "mktg": "marketing", "trdg": "trading", "bldrs": "builders", "fdn": "foundation",
+	} {
+		require.True(t, abbreviates(short, word), "%s is %s", short, word)
+	}
+	for short, word := range map[string]string{
+		"mir": "miramar", "dr": "dear", "d": "dead", "std": "studies", "mgmt": "measurement x", "gmmt": "government", "xgmt": "management", "mntnnce": "maintenance",
+		"gvot": "government", "mnmgt": "management", "goet": "government",
+	} {
+		require.False(t, abbreviates(short, word), "%s is %s", short, word)
+	}
+	s := NewSuggestions("std soln")
+	s.Add("standard solutions limited", "it")
+	require.Equal(t, []string{"it"}, s.Labels())
 }
 
 // TestAFurtherWordIsLessThanAWrongLetter, and of names that are equally alike the first is first.

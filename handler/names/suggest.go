@@ -14,11 +14,12 @@ const maxSounds = 6
 //     or ends as that one does;
 //   - whose words begin as those of the query do: one with the same three letters, the others with
 //     the same letter;
-//   - whose words sound the same, two of the query perhaps as one of the name;
+//   - whose words sound the same, two of the query perhaps as one of the name, or the first perhaps as two of it;
 //   - that has synonyms of the words, such as 9 for nine, or other wordings, such as 36 for thirty six;
 //   - that begins with the name in the address of a site;
 //   - that begins with the query without its last or first word or two, such as a place, or equals the
 //     first of two words;
+//   - that begins with the first word of several;
 //   - for a query of one word, whose first word has a key in common with it and begins or ends as it
 //     does, or that has a word with the same beginning of five letters;
 //   - for a query in an Indic script, whose words sound the same, or all but one. A Tamil word has several sounds.
@@ -144,12 +145,14 @@ func (l *list) likeSynonyms(words []string) {
 	}
 }
 
-// likeLess asks for names that begin with one of the shortened queries of less; they must equal one of a
-// single word.
+// likeLess asks for names that begin with one of the shortened queries of less, or with the first word.
 func (l *list) likeLess(words []string) {
+	if len(words) > 1 {
+		first := "(" + nested([]string{quoted(markStart + beginning(words[0])), quoted(markWord + words[0])}) + ")"
+		l.unbounded(isWhole(words[0]) + " OR " + first)
+	}
 	for _, kept := range less(words) {
 		if len(kept) == 1 {
-			l.unbounded(isWhole(kept[0]))
 			continue
 		}
 		terms := []string{quoted(markStart + beginning(kept[0]))}
@@ -189,7 +192,8 @@ func isLongState(words []string) bool {
 //go:noinline
 func quoted(term string) string { return `\"` + term + `\"` }
 
-// likeSounds asks for names with words that sound like the query's, or in which one word sounds like two of these.
+// likeSounds asks for names with words that sound like the query's, or in which one word sounds like two of these, or that
+// have the first letters of the first word, spaces ignored, and the sounds of the others.
 func (l *list) likeSounds(words []string) {
 	expression := "(" + nested(soundsOf(words)) + ")"
 	for i := 1; i < len(words); i++ {
@@ -200,6 +204,9 @@ func (l *list) likeSounds(words []string) {
 			}
 		}
 		expression += " OR (" + nested(terms) + ")"
+	}
+	if hasRunes(words[0], longLen) { // the name may have two words for the first one
+		expression += " OR (" + nested(append([]string{quoted(words[0][:prefixLen(words[0], longLen)])}, soundsOf(words[1:])...)) + ")"
 	}
 	l.unbounded(expression)
 }

@@ -2,7 +2,8 @@ package names
 
 import "slices"
 
-// synonymous lists words of the same meaning: numbers with their ordinal and Roman forms of two letters and more, and the old and new names of cities.
+// synonymous lists words of the same meaning: numbers with their ordinal and Roman forms of two letters and more, the old and
+// new names of cities, and spellings of brands whose letters sound otherwise elsewhere.
 var synonymous = [...][]string{
 	{"1", "one", "1st", "first"}, {"2", "two", "2nd", "second", "ii"}, {"3", "three", "3rd", "third", "iii"},
 	{"4", "four", "4th", "fourth", "iv"}, {"5", "five", "5th", "fifth"}, {"6", "six", "6th", "sixth", "vi"},
@@ -11,10 +12,11 @@ var synonymous = [...][]string{
 	{"bombay", "mumbai"}, {"madras", "chennai"}, {"calcutta", "kolkata"}, {"baroda", "vadodara"}, {"poona", "pune"},
 	{"pondicherry", "puducherry", "pondy"}, {"bangalore", "bengaluru"}, {"gurgaon", "gurugram"}, {"simla", "shimla"},
 	{"orissa", "odisha"}, {"om", "aum"},
+	{"night", "nite"}, {"light", "lite"}, {"bright", "brite"}, {"right", "rite"}, {"express", "xpress"}, {"extreme", "xtreme"},
 }
 
-// shortened lists abbreviations, each with the words that it may stand for. Unlike those of long, which are
-// certain, they are not expanded in names.
+// shortened lists usual abbreviations, each with the words that it may stand for. Unlike those of long, which are
+// certain, they are not expanded in names. Others are recognised by their letters (see abbreviates).
 var shortened = [...][]string{
 	{"inds", "industries"}, {"engrs", "engineers"}, {"svcs", "services"}, {"soln", "solutions"},
 	{"const", "construction", "constructions"}, {"fpc", "producer"}, {"fpo", "producer"},

@@ -167,6 +167,15 @@ func TestForgivenWordsAreSingular(t *testing.T) {
 	}
 }
 
+// TestTheBestForgivenNamesBeginAsTheQuery: with all of its words up to the first plural, which may end otherwise.
+func TestTheBestForgivenNamesBeginAsTheQuery(t *testing.T) {
+	for query, want := range map[string]string{
+		"anand foundation private limited": "anandfoundation", "samsun ceramics india": "samsunceramic", "j k bio and fuel": "jkbiofuel", "dev": "dev",
+	} {
+		require.Equal(t, want, Forgive(Query(query)).Start, query)
+	}
+}
+
 // TestALegalEndingMayBeLeftOut of a whole name, and is ignored by Forgive too.
 func TestALegalEndingMayBeLeftOut(t *testing.T) {
 	for _, ending := range []string{"", " llp", " limited", " private limited", " opc private limited"} {

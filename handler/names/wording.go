@@ -7,7 +7,7 @@ import (
 )
 
 // otherWording returns a query's words with their numbers as words instead of digits, or the reverse, and short forms of
-// states in full, or the reverse: "36 events" for "thirty six events", "jammu kashmir bank" for "jk bank". It returns nil
+// states and trades in full, or the reverse: "36 events" for "thirty six events", "jammu kashmir bank" for "jk bank". It returns nil
 // if there is nothing to change.
 func otherWording(words []string) []string {
 	other := make([]string, 0, maxSounds)
@@ -15,7 +15,7 @@ func otherWording(words []string) []string {
 	for i := 0; i < len(words); {
 		n, instead := numberAt(words[i:])
 		if n == 0 {
-			n, instead = stateAt(words[i:])
+			n, instead = shortFormAt(words[i:])
 		}
 		if n == 0 {
 			n, instead = 1, words[i:i+1]
@@ -31,17 +31,20 @@ func otherWording(words []string) []string {
 	return other[:min(len(other), maxSounds)]
 }
 
-// stateForms are short forms of states, and the words for which names have them.
-var stateForms = [...]struct{ short, full []string }{
+// shortForms are short forms of states and trades, and the words for which names have them.
+var shortForms = [...]struct{ short, full []string }{
 	{[]string{"jk"}, []string{"jammu", "kashmir"}}, {[]string{"j", "k"}, []string{"jammu", "kashmir"}},
 	{[]string{"hp"}, []string{"himachal"}}, {[]string{"up"}, []string{"uttar", "pradesh"}}, {[]string{"mp"}, []string{"madhya", "pradesh"}},
 	{[]string{"ap"}, []string{"andhra", "pradesh"}}, {[]string{"tn"}, []string{"tamil", "nadu"}}, {[]string{"wb"}, []string{"west", "bengal"}},
-	{[]string{"guj"}, []string{"gujarat"}},
+	{[]string{"guj"}, []string{"gujarat"}}, {[]string{"ne"}, []string{"north", "eastern"}},
+	{[]string{"exim"}, []string{"export", "import"}}, {[]string{"exim"}, []string{"import", "export"}},
+	{[]string{"exim"}, []string{"exports", "imports"}}, {[]string{"exim"}, []string{"imports", "exports"}},
+	{[]string{"realty"}, []string{"real", "estate"}},
 }
 
-// stateAt returns how many words at the beginning are a state, and the other form of it.
-func stateAt(words []string) (n int, instead []string) {
-	for _, form := range stateForms {
+// shortFormAt returns how many words at the beginning have a short form or are one, and the other form of it.
+func shortFormAt(words []string) (n int, instead []string) {
+	for _, form := range shortForms {
 		switch {
 		case startsWith(words, form.short):
 			return len(form.short), form.full

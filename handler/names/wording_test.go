@@ -53,12 +53,14 @@ func TestTheNameInAnAddress(t *testing.T) {
 func TestSuggestionsInOtherWordings(t *testing.T) {
 	labels := []string{
 		"THIRTY SIX EVENTS PRIVATE LIMITED", "21ST CENTURY ARTS LIMITED", "JAMMU AND KASHMIR BANK LIMITED", "GOA SHIPYARD LIMITED", "GOA SHIPYARD HOTELS LIMITED",
-		"HIMACHAL TOOLS LIMITED", "JAGAN SHOES PVT LTD", "SURYADWEEP ISPAT UDHYOG PRIVATE LIMITED",
+		"HIMACHAL TOOLS LIMITED", "JAGAN SHOES PVT LTD", "SURYADWEEP ISPAT UDHYOG PRIVATE LIMITED", "VIKALP EXIM PRIVATE LIMITED", "VINEXA REALTY SOLUTIONS LLP",
+		"JAGAN A LTD", "JAGAN B LTD", "JAGAN C LTD", "JAGAN D LTD", "JAGAN E LTD", "JAGAN F LTD", "IL FORNO RESTAURANT LIMITED",
 	}
 	for query, want := range map[string]string{
 		"36 events": labels[0], "twenty first century arts": labels[1], "21 first century": "", "jk bank": labels[2], "j&k bank": labels[2],
 		"sales@goashipyard.com": labels[3] + "," + labels[4], "goashipyardhotels.in": labels[4], "hp tools": labels[5], "cin number of jagan shoes": labels[6],
 		"jagan shoes solan himachal pradesh": labels[6], "jagan shoes solan uttar goa": "", "surya dweep ispatt udyog": labels[7],
+		"vikalp export & import": labels[8], "vikalp imports exports pvt ltd": labels[8], "vinexa real estate": labels[9], "ilforno resturant": labels[16],
 	} {
 		s := NewSuggestions(Query(query))
 		for _, label := range labels {
@@ -73,6 +75,10 @@ func TestTwoWordsAreAskedForAsOne(t *testing.T) {
 	terms, _ := LikeTerms("surya dweep ispatt")
 	require.Contains(t, terms, quoted(markSound+soundKey("suryadweep"))+" AND "+quoted(markSound+soundKey("ispat")))
 	require.Contains(t, terms, quoted(markSound+soundKey("dweepispat"))+" AND "+quoted(markSound+soundKey("surya")))
+	terms, _ = LikeTerms("ilforno resturant")
+	require.Contains(t, terms, quoted("ilfor")+" AND "+quoted(markSound+soundKey("restaurant")))
+	terms, _ = LikeTerms("ilfo resturant") // too short for a run of five characters
+	require.NotContains(t, terms, quoted("ilfo")+" AND "+quoted(markSound+soundKey("restaurant")))
 }
 
 // TestCharactersAtTheEndsOfTheirRanges: the last accent, the other apostrophe, East Asian commas and stops.
