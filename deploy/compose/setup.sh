@@ -30,9 +30,9 @@ if [ ! -e "$trust/ca.key" ]; then
     mkdir -p "$secrets"
     chmod 755 "$secrets"
     "$regedge" trust init --trust "$trust" >/dev/null
-    "$regedge" trust machine primary --trust "$trust" --host "$centre" >/dev/null
-    "$regedge" trust machine writer --trust "$trust" --host "$centre" --host localhost >/dev/null
 fi
+[ -e "$trust/primary.crt" ] || "$regedge" trust machine primary --trust "$trust" --host "$centre" >/dev/null
+[ -e "$trust/writer.crt" ] || "$regedge" trust machine writer --trust "$trust" --host "$centre" --host localhost >/dev/null
 give centre registry.pub access.pub ca.crt primary.crt primary.key writer.crt writer.key
 if [ ! -e "$secrets/centre.env" ]; then
     cat >"$secrets/centre.env.part" <<END

@@ -177,6 +177,39 @@ printf 'reg_node_%s\nregistry  r\naccess  a\n' "$3"
 	require.Equal(t, before, contents(t, secrets), "run again, it keeps what is there")
 }
 
+// TestSetupGoesOnWhereItWasInterrupted: the keys are made, and a certificate is not.
+func TestSetupGoesOnWhereItWasInterrupted(t *testing.T) {
+	program, err := built()
+	require.NoError(t, err)
+	for _, machine := range []string{"primary", "writer"} {
+		dir := t.TempDir()
+		secrets, stand := filepath.Join(dir, "secrets"), filepath.Join(dir, "regedge")
+		require.NoError(t, os.WriteFile(stand, []byte(`#!/bin/sh
+if [ "$1 $2 $3" = "trust machine `+machine+`" ] && [ ! -e "$0.again" ]; then >"$0.again"; exit 1; fi
+if [ "$1 $2" != "node add" ]; then exec `+program+` "$@"; fi
+exit 3
+`), 0o700))
+		setUp := func() (int, string) {
+			setup := exec.Command("sh", "../../deploy/compose/setup.sh")
+			setup.Env = append(os.Environ(), "SECRETS="+secrets, "REGEDGE="+stand, "COMPOSE=true")
+			out, _ := setup.CombinedOutput()
+			return setup.ProcessState.ExitCode(), string(out)
+		}
+		code, said := setUp()
+		require.Equal(t, 1, code, said)
+		before := contents(t, secrets)
+		code, said = setUp()
+		require.Equal(t, 3, code, "it comes to the nodes: %s", said)
+		after := contents(t, secrets)
+		for path, content := range before {
+			require.Equal(t, content, after[path], path)
+		}
+		for _, file := range []string{"centre/primary.crt", "centre/primary.key", "centre/writer.crt", "centre/writer.key"} {
+			require.NotEmpty(t, after[file], "%s: %s", machine, file)
+		}
+	}
+}
+
 // contents are the files below a folder, by their paths.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
