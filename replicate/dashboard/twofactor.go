@@ -102,8 +102,10 @@ func (d *Dashboard) switchOnTwoFactor(v *visit) (answer, error) {
 	}
 	act := v.act("switch on two-factor authentication", v.user.Account, "")
 	err = d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) error {
-		if on, err := hasTwoFactor(ctx, tx, v.user.ID); err != nil || on {
-			return errors.Join(err, errOldForm)
+		if on, err := hasTwoFactor(ctx, tx, v.user.ID); err != nil {
+			return err
+		} else if on {
+			return errOldForm
 		}
 		if err := putTwoFactor(ctx, tx, now, v.user.ID, secret, step, codes); err != nil {
 			return err
