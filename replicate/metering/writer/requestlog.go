@@ -213,7 +213,6 @@ const (
 
 func (l *requestLog) trim(ctx context.Context, now time.Time) error {
 	keys := slices.Sorted(maps.Keys(l.grown))
-	clear(l.grown)
 	for some := range slices.Chunk(keys, trimmedKeys) {
 		list, err := json.Marshal(some)
 		if err != nil {
@@ -223,7 +222,10 @@ func (l *requestLog) trim(ctx context.Context, now time.Time) error {
 			_, err := tx.ExecContext(ctx, trimRequests, string(list), KeptRequests)
 			return err
 		}); err != nil {
-			return err
+			return err // the keys that are left are trimmed next time
+		}
+		for _, key := range some {
+			delete(l.grown, key)
 		}
 	}
 	var first string

@@ -170,6 +170,32 @@ func TestTheLogOfRequestsIsBounded(t *testing.T) {
 	require.Equal(t, 2, stored(quiet.ID), "its oldest were the oldest of all")
 }
 
+// TestTheLogOfRequestsIsTrimmedOnceTheLedgerCanBeWritten: also that of keys without requests since.
+func TestTheLogOfRequestsIsTrimmedOnceTheLedgerCanBeWritten(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	_, key := keyFor(t, client)
+	node, err := client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	served := make([]Served, KeptRequests+10)
+	for n := range served {
+		served[n] = Served{ID: requestID(clock.now(), n), Key: key.ID, Endpoint: "llps", Status: 200}
+	}
+	require.NoError(t, clientOf(w, node.Token).SendRequests(t.Context(), served))
+	stored := func() (n int) {
+		require.NoError(t, w.config.Ledger.QueryRow(`SELECT count(*) FROM request_log`).Scan(&n))
+		return n
+	}
+	_, err = w.config.Ledger.Exec(`CREATE TRIGGER full BEFORE DELETE ON request_log BEGIN SELECT raise(ABORT, 'disk full'); END`)
+	require.NoError(t, err)
+	require.Error(t, w.requests.tick(t.Context()))
+	require.Equal(t, KeptRequests+10, stored())
+	_, err = w.config.Ledger.Exec(`DROP TRIGGER full`)
+	require.NoError(t, err)
+	clock.pass(trimInterval)
+	require.NoError(t, w.requests.tick(t.Context()))
+	require.Equal(t, KeptRequests, stored())
+}
+
 // TestASearchReadsAPartOfTheLogAtATime and says where it goes on, also when it found nothing there.
 func TestASearchReadsAPartOfTheLogAtATime(t *testing.T) {
 	w, client, clock := runForRoles(t)
