@@ -6,9 +6,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -124,6 +126,23 @@ func TestTheSuccessOfAnotherServiceIsNone(t *testing.T) {
 	s := scripted{answers(http.StatusOK, "<html>")}
 	_, err := NewClient("http://writer", "token", &http.Client{Transport: &s}).Health(t.Context())
 	require.ErrorIs(t, err, ErrStranger, "a service that numbers its answers, too")
+}
+
+// TestAnAnswerThatBreaksOffLeavesAChangeUncertain, and one beyond all bounds: the writer may have made it.
+func TestAnAnswerThatBreaksOffLeavesAChangeUncertain(t *testing.T) {
+	for name, rest := range map[string]io.Reader{
+		"broken off": io.MultiReader(strings.NewReader(`{"id"`), iotest.ErrReader(io.ErrUnexpectedEOF)),
+		"too long":   strings.NewReader(strings.Repeat(" ", 100)),
+	} {
+		s := scripted{func(r *http.Request) (*http.Response, error) {
+			httptrace.ContextClientTrace(r.Context()).WroteHeaders()
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{RequestIDHeader: {"one"}}, Body: io.NopCloser(rest), Request: r}, nil
+		}}
+		client := NewClient("http://writer", "token", &http.Client{Transport: &s})
+		client.most = 50
+		_, err := client.ChangeCredits(t.Context(), 1, CreditChange{Amount: 5})
+		require.ErrorIs(t, err, ErrUncertain, name)
+	}
 }
 
 // TestANameServerThatHangsIsNamed: a deadline alone says as little as that a writer
