@@ -542,6 +542,37 @@ func TestAServerThatHangsAtTheEndHoldsUpNothing(t *testing.T) {
 	require.Equal(t, "QUIT", <-ended, "it is told, and the connection closed")
 }
 
+// TestAServerThatLeavesAfterAMessageHasTakenIt: the next one waits for another connection, without an attempt.
+func TestAServerThatLeavesAfterAMessageHasTakenIt(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close() // at RSET
+		io.WriteString(conn, "220 mail.example\r\n")
+		answers := map[string]string{"EHLO": "250 mail.example", "MAIL": "250 ok", "RCPT": "250 ok", "DATA": "354 go on", ".": "250 taken"}
+		for lines := bufio.NewScanner(conn); lines.Scan() && lines.Text() != "RSET"; {
+			word, _, _ := strings.Cut(lines.Text(), " ")
+			if answers[word] != "" {
+				io.WriteString(conn, answers[word]+"\r\n")
+			}
+		}
+	}()
+	o := newOffice(t, mailtest.Options{}, func(c *Config) {
+		c.Security, c.Port = None, listener.Addr().(*net.TCPAddr).Port
+	})
+	o.SetMail(2, 0)
+	require.NoError(t, o.Test(o.Mail(2)))
+	o.test()
+	require.Equal(t, 1, o.send())
+	require.Equal(t, 1, o.Count(`SELECT count(*) FROM notice WHERE delivered_at IS NOT NULL AND attempts = 1`))
+	require.Equal(t, 1, o.Count(`SELECT count(*) FROM notice WHERE attempts = 0 AND last = ''`))
+}
+
 // TestAServerThatTakesNoMailKeepsNoConnection open.
 func TestAServerThatTakesNoMailKeepsNoConnection(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
