@@ -358,6 +358,37 @@ func TestASegmentThatWasDeletedIsCountedOnce(t *testing.T) {
 	require.Contains(t, d.files, segmentName(1)+corruptSuffix, "its name is durable")
 }
 
+// keeping is a disk on which no file can be renamed at first.
+type keeping struct {
+	*disk
+	renames int // until that works
+}
+
+func (d *keeping) Rename(from, to string) error {
+	if d.renames--; d.renames >= 0 {
+		return errFault1
+	}
+	return d.disk.Rename(from, to)
+}
+
+// TestADamagedSegmentIsSetAsideOnceTheDiskAllowsIt: else it would be dropped with the next one, and nobody could look at it.
+func TestADamagedSegmentIsSetAsideOnceTheDiskAllowsIt(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	for _, record := range []string{"first", "second", "third"} {
+		require.NoError(t, put(j, k, record, true))
+	}
+	require.NoError(t, j.Close())
+	flip(d, segmentName(1), where(d, segmentName(1), "second"))
+	j, _, _, found := opened(t, &keeping{d, 1}, k)
+	require.Equal(t, []string{segmentName(1)}, found.Damaged)
+	require.ErrorIs(t, j.Rotate(snapshotOf("all")), errFault1)
+	require.NoError(t, j.Rotate(snapshotOf("all")))
+	corrupt, err := j.Corrupt()
+	require.NoError(t, err)
+	require.Equal(t, []string{segmentName(1) + corruptSuffix}, corrupt)
+}
+
 // TestASegmentThatWasEndedWasDurable, although nothing was synced before: damage in it is no torn end.
 func TestASegmentThatWasEndedWasDurable(t *testing.T) {
 	d, k := newDisk(), &recorder{}
