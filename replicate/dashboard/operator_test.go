@@ -178,6 +178,28 @@ func TestOwnersSeeWhatWasDoneNotByWhom(t *testing.T) {
 	require.Contains(t, log, "acme@example.com")
 }
 
+// TestOwnersSeeWhatTheirOwnDidAlsoAfterTheyWereRemoved: a colleague who has left is not the service.
+func TestOwnersSeeWhatTheirOwnDidAlsoAfterTheyWereRemoved(t *testing.T) {
+	w := newWorld(t)
+	owner, account := w.owner("Acme", 10)
+	w.person("left@example.com", account)
+	colleague := w.browser()
+	colleague.address = "198.51.100.7"
+	colleague.requireIn("left@example.com").submit("/keys", "/keys", "name", "of a colleague")
+	before := owner.get("/activity").body
+	remove := fmt.Sprintf("/people/%d/remove", w.count(`SELECT id FROM user WHERE email = 'left@example.com'`))
+	operator := w.operator()
+	operator.address = "203.0.113.99"
+	require.Contains(t, operator.submit(remove, remove).text(), "can no longer sign in")
+	after := owner.get("/activity").body
+	for _, of := range []string{"left@example.com", "198.51.100.7"} {
+		require.Positive(t, strings.Count(before, of))
+		require.GreaterOrEqual(t, strings.Count(after, of), strings.Count(before, of), of)
+	}
+	require.NotContains(t, after, "operator@example.com")
+	require.NotContains(t, after, "203.0.113.99")
+}
+
 func TestActivityIsPaged(t *testing.T) {
 	w := newWorld(t)
 	b, account := w.owner("Acme", 10)
