@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -252,5 +253,33 @@ func TestAConnectionThatWasHeldUpHasItsTimeAfterwards(t *testing.T) {
 		n, err := c.Read(make([]byte, 1))
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
+	})
+}
+
+// halfPipe is a pipe whose sending side can be closed alone.
+type halfPipe struct{ net.Conn }
+
+func (halfPipe) CloseWrite() error { return nil }
+
+// TestAClientThatGoesOnSendingIsLeft: its data is read for a while, so that it can read the last answer, and no longer.
+func TestAClientThatGoesOnSendingIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		c := &connection{Conn: halfPipe{server}, peer: &peer{}, of: newConnections(nil, slog.New(slog.DiscardHandler))}
+		c.lingers.Store(true)
+		var sending sync.WaitGroup
+		sending.Go(func() {
+			defer client.Close()
+			for range 100 {
+				if _, err := client.Write([]byte("more")); err != nil {
+					return
+				}
+				time.Sleep(lingerTime / 10)
+			}
+		})
+		began := time.Now()
+		require.NoError(t, c.Close())
+		require.Equal(t, lingerTime, time.Since(began))
+		sending.Wait()
 	})
 }
