@@ -17,7 +17,8 @@ type disturbance struct{ place, cell, want string }
 // and dates, the column.
 func TestADisturbedCellIsReadRightOrRejected(t *testing.T) {
 	const capital, date, name, state, status = "1000000.00", "2006-02-23", "MADE-UP RESORTS   PRIVATE LIMITED", ",goa,", ",Active,"
-	column := map[string]string{capital: "authorized_capital", date: "incorporation_date", name: "company_name", state: "state", status: "status"}
+	const roc, class = ",ROC Goa,", ",Private,"
+	column := map[string]string{roc: "roc", class: "class", capital: "authorized_capital", date: "incorporation_date", name: "company_name", state: "state", status: "status"}
 	list := []disturbance{
 		{capital, "1e5", "100000"}, {capital, "1.0E+05", "100000"}, {capital, "+100000", "100000"}, {capital, `"100,000.00"`, "100000"},
 		{capital, "#N/A", "-"}, {capital, "--", "-"}, {capital, "Nil", "-"}, {capital, "00100000", "100000"},
@@ -32,8 +33,12 @@ func TestADisturbedCellIsReadRightOrRejected(t *testing.T) {
 		{name, "\"A\nB LIMITED\"", "A B LIMITED"}, {name, "\x93A\x94 CAF\xc9", "“A” CAFÉ"}, {name, "REF LIMITED #1", "REF LIMITED #1"},
 		{state, `,"1 Beach Road, Goa",`, "Goa"}, {state, ",403516,", "Goa"}, {state, ",#NAME?,", "Goa"}, {state, ",Kamarupa,", "Kamarupa"},
 		{status, ",active ,", "ACTIVE"}, {status, ",Active.,", "ACTIVE"},
+		{name, "= A LIMITED", "= A LIMITED"}, {name, "A=B LIMITED", "A=B LIMITED"},
+		{state, ",=B2,", "Goa"}, {roc, ",#REF!,", "-"}, {roc, ",=C2,", "-"}, {class, ",#REF!,", "-"}, {class, `,"=IF(A2,""Private"","""")",`, "-"},
 
-		{name, "#NAME?", "no name: #NAME?"}, {name, "#REF!", "no name: #REF!"}, {name, "A\x00B LIMITED", "zero bytes: the row is damaged"},
+		{name, "#NAME?", "no name: #NAME?"}, {name, "#REF!", "no name: #REF!"}, {name, "=A2", "no name: =A2"},
+		{name, `"=VLOOKUP(A2,Names!A:B,2)"`, "no name: =VLOOKUP(A2,Names!A:B,2)"}, {name, "='Sheet 2'!B2", "no name: ='Sheet 2'!B2"}, {name, "=$B$2", "no name: =$B$2"},
+		{name, `"=""A""&""B"""`, `no name: =A&B`}, {name, `"=""A """"B"""" LIMITED"""`, `A "B" LIMITED`}, {name, "A\x00B LIMITED", "zero bytes: the row is damaged"},
 		{status, ",ACTV,", "unknown status: ACTV"}, {status, ",सक्रिय,", "unknown status: सक्रिय"}, {status, ",,", "unknown status"},
 	}
 	for _, amount := range []string{
@@ -59,7 +64,7 @@ func TestADisturbedCellIsReadRightOrRejected(t *testing.T) {
 	w := newFixture(t)
 	f := w.text("2025-05-05", file)
 	require.EqualValues(t, len(list), f.Read)
-	require.Equal(t, map[string]int64{"state": 3}, f.Unread)
+	require.Equal(t, map[string]int64{"state": 4}, f.Unread)
 	rejects := w.rejected()
 	for i, d := range list {
 		got := w.row("SELECT "+column[d.place]+" FROM company WHERE cin = ?", fmt.Sprintf("U55101GA2006PTC%d", 900001+i))

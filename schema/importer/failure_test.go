@@ -255,7 +255,7 @@ func TestReportIsATableThatAddsUp(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.WriteTable(&b))
 	require.Regexp(t, `total\s+3\s+1\s+0\s+0\s+1\s+1\n`, b.String())
-	require.Contains(t, b.String(), "rejected: invalid CIN 1\n  invalid CIN: first in "+report.Files[0].Name+", line 4: x\nleft out: foreign company 1\nrelease 20261122T071500Z-010216, ")
+	require.Contains(t, b.String(), "rejected: invalid CIN 1\n  invalid CIN: first in "+report.Files[0].Name+", line 4: x; it has 21 characters, as U55101GA2006PTC900001, with no letter in place of a digit\nleft out: foreign company 1\nrelease 20261122T071500Z-010216, ")
 	report.Files[0].Unchanged++
 	require.ErrorContains(t, report.Files[0].check(), "invariant broken")
 }

@@ -209,6 +209,11 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 		"name and class":        {swap(1, 5), `most names of its companies are like "Private"`},
 		"name and category":     {swap(1, 3), `most names of its companies are like "Company limited by shares"`},
 		"name and sub-category": {swap(1, 4), `most names of its companies are like "Non-government company"`},
+		"capitals in lakhs": {func(_ int, row []string) { row[6], row[7] = "2.00", "1.00" },
+			"most capitals of its companies are less than 1000: is AuthorizedCapital in lakhs or crores? Write whole rupees"},
+		"days from 1904": {func(i int, row []string) { row[8] = fmt.Sprintf("%d-01-%02d", 1986+i, 10+i%20) },
+			"have dates of another year than their CIN, as U55101GA2019PTC000030 of 2015-01-19: does CompanyRegistrationdate_date hold other dates"},
+		"sorted dates": {func(i int, row []string) { row[8] = fmt.Sprintf("%d-02-%02d", 2019-i, 1+i%20) }, "was one column sorted alone"},
 	} {
 		w := newFixture(t)
 		_, err := Run(context.Background(), w.config("2025-05-05", w.file(changedCompanies(c.change))))
@@ -270,6 +275,20 @@ func TestSomeUnlikelyValuesAreTaken(t *testing.T) {
 			}
 		},
 		"dates": func(_ int, row []string) { row[8] = row[8][8:] + row[8][4:8] + row[8][2:4] },
+		"years": func(i int, row []string) {
+			if i%2 == 0 {
+				row[8] = "1989" + row[8][4:]
+			}
+		},
+		"small capitals": func(i int, row []string) {
+			row[6], row[7] = "0", "0"
+			if i%2 == 0 {
+				row[6] = "500"
+			} else if i > 0 {
+				row[6] = "1000"
+			}
+		},
+		"no capitals": func(_ int, row []string) { row[6], row[7] = "0.00", "0.00" },
 	} {
 		w := newFixture(t)
 		f := w.text("2025-05-05", changedCompanies(change))

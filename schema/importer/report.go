@@ -130,6 +130,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 var advice = map[string]string{
 	"invalid capital":              "; write whole rupees, as 150000 or 1,50,000",
 	"invalid date":                 "; write it as YYYY-MM-DD",
+	"invalid CIN":                  "; it has 21 characters, as U55101GA2006PTC900001, with no letter in place of a digit",
+	"invalid DIN":                  "; it has up to 8 digits",
+	"invalid LLPIN":                "; it has three letters and four digits, as AAB-1234",
 	"no companyData":               "; docs/import-formats.md, \"Formats\", says what a document has",
 	"unknown status":               "; docs/contract.md, \"Statuses\", lists those that are known",
 	"date after that of the files": "; is it right, and --as-of?",

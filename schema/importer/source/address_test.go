@@ -11,6 +11,7 @@ import (
 
 func TestAddresses(t *testing.T) {
 	for _, c := range []struct{ in, line, city, state, pincode string }{
+		{"#REF!", "", "", "", ""}, {"=VLOOKUP(A2,B:C,2)", "", "", "", ""},
 		{"12 HILL ROAD,PORT BLAIR,Andaman and Nicobar Islands,744206-India",
 			"12 HILL ROAD", "PORT BLAIR", "Andaman and Nicobar Islands", "744206"},
 		{"C/O X, 01, OPP. PEBBLE   NAGAR,, South,Gangtok,East Sikkim,Sikkim,737102-India",

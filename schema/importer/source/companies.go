@@ -63,7 +63,7 @@ func (s *sheet) company(cin string) (record.Record, error) {
 	if r.err != nil {
 		return record.Record{}, r.err
 	}
-	s.likely.note(v)
+	s.likely.note(cin, v)
 	v[record.CompanyCategory] = described(categories, s.get(fieldCategory))
 	v[record.CompanySubCategory] = described(subCategories, s.get(fieldSubCategory))
 	v[record.CompanyClass] = described(classes, s.get(fieldClass))
@@ -190,7 +190,7 @@ func (r *reading) refuse(reason, detail string) {
 func (r *reading) name(s string) record.Value {
 	v := record.TextOf(clean(s))
 	switch {
-	case v.Kind == record.Null || isNone(s) || isSheetError(s) || !strings.ContainsFunc(v.Text, unicode.IsLetter):
+	case v.Kind == record.Null || isNone(s) || isOfSheet(s) || !strings.ContainsFunc(v.Text, unicode.IsLetter):
 		r.refuse(record.NoName, v.Text)
 	case utf8.RuneCountInString(v.Text) > maxName:
 		r.refuse("name too long", "")

@@ -225,7 +225,10 @@ func (s *sheet) get(f field) string {
 	}
 	value := percentDecoded(s.fields[i])
 	if len(value) > len(`=""`) && value[0] == '=' && value[1] == '"' && value[len(value)-1] == '"' {
-		return value[2 : len(value)-1]
+		text := value[2 : len(value)-1]
+		if !strings.Contains(strings.ReplaceAll(text, `""`, ""), `"`) {
+			return strings.ReplaceAll(text, `""`, `"`)
+		}
 	}
 	return value
 }

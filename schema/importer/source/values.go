@@ -147,7 +147,13 @@ var entities = strings.NewReplacer("&amp;", "&", "&quot;", `"`, "&apos;", "'", "
 // sheetErrors are what a spreadsheet shows for a formula that failed. Its #N/A is no value.
 var sheetErrors = []string{"#NAME?", "#REF!", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!"}
 
-func isSheetError(s string) bool { return slices.Contains(sheetErrors, strings.TrimSpace(s)) }
+// isOfSheet reports whether s is such an error, or a formula in the place of its result, =A2&"x" or =VLOOKUP(A2,B:C,2).
+func isOfSheet(s string) bool {
+	s = strings.TrimSpace(s)
+	return slices.Contains(sheetErrors, s) || len(s) > 1 && s[0] == '=' && strings.IndexByte(formulaStarts, s[1]) >= 0
+}
+
+const formulaStarts = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz$(+-'\""
 
 // signMends repairs signs whose UTF-8 bytes, such as E2 80 93, appear in the sources as U+FFFD,
 // "x80", "x93". Any other U+FFFD, whose original is unknown, becomes a space.
@@ -160,7 +166,7 @@ func mendSigns(s string) string { return signMends.Replace(s) }
 
 // cleanValue is clean as a column: NULL for no value.
 func cleanValue(s string) record.Value {
-	if isNone(s) || isSheetError(s) {
+	if isNone(s) || isOfSheet(s) {
 		return record.Value{}
 	}
 	return record.TextOf(clean(s))
