@@ -132,6 +132,16 @@ func TestARejectNamesTheColumn(t *testing.T) {
 	require.Contains(t, table.String(), "; write it as YYYY-MM-DD")
 }
 
+// TestARowThatIsTooLongSaysWhatToDo, and so does a file that ends within quotes.
+func TestARowThatIsTooLongSaysWhatToDo(t *testing.T) {
+	w := newFixture(t)
+	report := w.run("2025-05-05", w.file(headerA+rowA+strings.Replace(rowA, "CALANGUTE", strings.Repeat("A", 70_000), 1)+rowA[:strings.Index(rowA, "BEACH")]))
+	var table strings.Builder
+	require.NoError(t, report.WriteTable(&table))
+	require.Contains(t, table.String(), ", line 3; a row has at most 64 KiB: is there a quote too many, or a line end missing?")
+	require.Contains(t, table.String(), ", line 4; is there a quote too many at the beginning of a value, a column missing, or the file cut off?")
+}
+
 // TestThePortalsNamesOfColumnsAreKnown, and the unit after a capital's name, unless it is not the rupee.
 func TestThePortalsNamesOfColumnsAreKnown(t *testing.T) {
 	const header = "CIN,Company Name,ROC Code,Company Category,Company SubCategory,Class of Company,Authorised Capital(Rs),Paid up Capital (in Rs.)," +

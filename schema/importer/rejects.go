@@ -41,7 +41,9 @@ func openRejects(ctx context.Context, path string, taken []string, waiting func(
 		return &rejectsFile{}, nil
 	}
 	flags, special := os.O_RDWR|os.O_CREATE, false
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+	info, err := os.Stat(path)
+	isNew := errors.Is(err, os.ErrNotExist)
+	if err == nil && !info.Mode().IsRegular() {
 		flags, special = os.O_WRONLY, true // a device or a pipe: nothing to overwrite
 	}
 	open := func() (*os.File, error) { return os.OpenFile(path, flags, 0o666) }
@@ -53,6 +55,9 @@ func openRejects(ctx context.Context, path string, taken []string, waiting func(
 		context.AfterFunc(ctx, func() { f.SetDeadline(time.Unix(1, 0)) }) // unblocks a write that nobody reads
 	}
 	if err := checkReplaceable(f, taken); err != nil {
+		if isNew { // it has the name of the registry to come
+			os.Remove(path)
+		}
 		return nil, cmp.Or(fmt.Errorf("the rejects file %s %w: name another file", path, err), f.Close())
 	}
 	return &rejectsFile{file: f}, nil

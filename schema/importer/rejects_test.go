@@ -43,6 +43,18 @@ func TestRejectsReplaceNothingButRejects(t *testing.T) {
 	}
 }
 
+// TestRejectsInThePlaceOfANewRegistryLeaveNoFile: an empty one would be taken for a registry that is there.
+func TestRejectsInThePlaceOfANewRegistryLeaveNoFile(t *testing.T) {
+	w := newFixture(t)
+	config := w.config("2025-05-05", w.file(headerA+rowA))
+	for _, path := range []string{w.registry, w.registry + load.DraftSuffix} {
+		config.Rejects = path
+		_, err := Run(t.Context(), config)
+		require.ErrorContains(t, err, "name another file")
+		require.Empty(t, w.registryFiles())
+	}
+}
+
 func TestRejectsReplaceEarlierOnes(t *testing.T) {
 	w := newFixture(t)
 	w.text("2025-05-05", headerA+"x"+rowA+"y"+rowA)

@@ -139,7 +139,8 @@ var advice = map[string]string{
 	"row cut off":                  "; was the file fetched whole? Fetch it again",
 	"wrong number of fields":       "; is there a separator in a value without quotes?",
 	"zero bytes":                   "; the file is damaged: fetch it again",
-	"quote never closed":           "; is there a quote too many at the beginning of a value, or a column missing?",
+	"quote never closed":           "; is there a quote too many at the beginning of a value, a column missing, or the file cut off?",
+	"row too long":                 "; a row has at most 64 KiB: is there a quote too many, or a line end missing?",
 	"CIN of a made-up company":     "; the state code ZZ means a company of the sandbox, no state has it",
 	record.NotHeld:                 "; import its company first, then these rows again",
 }

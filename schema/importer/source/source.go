@@ -20,6 +20,9 @@ var (
 	errEmpty       = errors.New("the file is empty: was it fetched whole?")
 	errDirectory   = errors.New("is a directory: name the files in it, such as DIR/*.csv.gz")
 	errSpreadsheet = errors.New("is a spreadsheet or a zip archive: export or unpack it, as CSV in UTF-8")
+	errPacked      = errors.New("is packed in a way that is not read: unpack it, or pack it with gzip or zstd")
+	errPackedTwice = errors.New("was compressed twice: uncompress it once")
+	errDatabase    = errors.New("is a database: export its table as CSV in UTF-8")
 	errTar         = errors.New("is a tar archive: unpack it and import the files in it")
 	errUTF16       = errors.New("is UTF-16 text: save it as CSV in UTF-8")
 	errUTF32       = errors.New("is UTF-32 text: save it as CSV in UTF-8")
@@ -94,13 +97,16 @@ func (s *File) Open(ctx context.Context, stdin io.Reader, asOf string) error {
 	case bytes.HasPrefix(start, utf8Mark):
 		s.text.Discard(len(utf8Mark))
 	}
+	if err := beginsAs(start, binaryKinds); err != nil {
+		return err
+	}
 	if err := checkText(start); err != nil {
 		return err
 	}
 	if bytes.IndexByte(start, '\r') >= 0 && bytes.IndexByte(start, '\n') < 0 {
 		s.text = bufio.NewReader(oldLineEnds{s.text})
 	}
-	if err := checkKind(first); err != nil {
+	if err := beginsAs(first, textKinds); err != nil {
 		return err
 	}
 	if first[0] == '{' || first[0] == '[' {
@@ -138,13 +144,31 @@ func checkText(start []byte) error {
 	return nil
 }
 
-// checkKind refuses text that is no list by how it begins.
-func checkKind(first []byte) error {
-	for _, kind := range []struct {
-		begin string
-		err   error
-	}{{"<", errPage}, {"MIME-Version:", errMail}, {"From: <Saved by", errMail}, {"%PDF-", errPDF}, {`{\rtf`, errRichText}} {
-		if bytes.HasPrefix(first, []byte(kind.begin)) {
+// kind is a kind of files that hold no list, by how they begin.
+type kind struct {
+	begin string
+	err   error
+}
+
+// The kinds of files without compression, or within it.
+var (
+	binaryKinds = []kind{
+		{"PK", errSpreadsheet}, {"\xd0\xcf\x11\xe0", errSpreadsheet}, {gzipMark, errPackedTwice}, {zstdMark, errPackedTwice},
+		{"BZh", errPacked}, {"\xfd7zXZ", errPacked}, {"7z\xbc\xaf", errPacked}, {"Rar!\x1a", errPacked}, {"\x1f\x9d", errPacked},
+		{"SQLite format 3\x00", errDatabase}, {"PAR1", errDatabase},
+	}
+	textKinds = []kind{{"<", errPage}, {"MIME-Version:", errMail}, {"From: <Saved by", errMail}, {"%PDF-", errPDF}, {`{\rtf`, errRichText}}
+)
+
+// The first bytes of compressed files (RFC 1952, RFC 8878).
+const (
+	gzipMark = "\x1f\x8b"
+	zstdMark = "\x28\xb5\x2f\xfd"
+)
+
+func beginsAs(start []byte, kinds []kind) error {
+	for _, kind := range kinds {
+		if bytes.HasPrefix(start, []byte(kind.begin)) {
 			return kind.err
 		}
 	}
@@ -214,21 +238,19 @@ func (s *File) uncompress(in *countingReader) (*bufio.Reader, error) {
 		return nil, fmt.Errorf("read: %w", err)
 	}
 	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+	case bytes.HasPrefix(magic, []byte(gzipMark)):
 		r, err := gzip.NewReader(stored)
 		if err != nil {
 			return nil, fmt.Errorf("uncompress gzip: %w", in.explain(err))
 		}
 		return bufio.NewReaderSize(&uncompressed{r, in}, 64<<10), nil
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case bytes.HasPrefix(magic, []byte(zstdMark)):
 		r, err := zstd.NewReader(stored, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
 			return nil, fmt.Errorf("uncompress zstd: %w", err)
 		}
 		s.closers = append(s.closers, r.Close)
 		return bufio.NewReaderSize(&uncompressed{r, in}, 64<<10), nil
-	case bytes.HasPrefix(magic, []byte("PK")), bytes.Equal(magic, []byte{0xd0, 0xcf, 0x11, 0xe0}):
-		return nil, errSpreadsheet
 	}
 	return stored, nil
 }
