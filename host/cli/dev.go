@@ -49,7 +49,7 @@ func (c *devCommand) Validate() error {
 func (c *devCommand) Run(ctx context.Context, m *Main) (err error) {
 	var closers service.Closers
 	defer func() {
-		err = explainFull(errors.Join(err, closers.Close()), "--data")
+		err = explainFull(errors.Join(err, closers.Close()), "run the same command again", "--data")
 		if ctx.Err() != nil && errors.Is(err, context.Canceled) { // in whatever was under way
 			err = errors.New("stopped before it was ready")
 		}

@@ -44,11 +44,8 @@ func (c *generateCommand) Run(ctx context.Context, m *Main) error {
 		OlderShare: c.OlderShare, Overwrite: c.Force, Progress: bar.set,
 	})
 	bar.finish()
-	if errors.Is(err, generate.ErrExists) {
-		return hint.With(err, "--out takes another folder, --force replaces what is there")
-	}
 	if err != nil {
-		return explainFull(err, "--out")
+		return c.explain(ctx, err)
 	}
 	table := tabwriter.NewWriter(m.Stdout, 0, 0, 2, ' ', 0)
 	row(table, "FILE", "AS OF", "ROWS")
@@ -60,14 +57,25 @@ func (c *generateCommand) Run(ctx context.Context, m *Main) error {
 	return table.Flush()
 }
 
-// explainFull adds to the error of a full disk what to do. flag names the directory that is written to. SQLite says
+// explain adds hints. The files that were complete before an error stay.
+func (c *generateCommand) explain(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, generate.ErrExists):
+		return hint.With(err, "--out takes another folder, --force replaces what is there")
+	case ctx.Err() != nil:
+		return hint.With(fmt.Errorf("interrupted: %s has some of the files", c.Out), "the same command with --force begins again")
+	}
+	return explainFull(err, "run the same command again with --force", "--out")
+}
+
+// explainFull adds to the error of a full disk what to do. again is what to run once there is room, flag names the directory that is written to. SQLite says
 // "disk I/O error" of many a full one.
-func explainFull(err error, flag string) error {
+func explainFull(err error, again, flag string) error {
 	isDisk := func(of error) bool { return errors.Is(err, of) }
 	if hint.Of(err) != "" || !slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, sqlite3.FULL, sqlite3.IOERR}, isDisk) {
 		return err
 	}
-	return hint.With(err, "is the disk full (df), or broken (dmesg)? Make room and run the same command again, or name another directory with %s", flag)
+	return hint.With(err, "is the disk full (df), or broken (dmesg)? Make room and %s, or name another directory with %s", again, flag)
 }
 
 // imports are the commands that import the files: those of the older format have a date of their own, and come last, since

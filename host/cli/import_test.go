@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"runtime/debug"
 	"testing"
@@ -27,6 +28,16 @@ func TestAnImportThatFailsSaysWhatItChanged(t *testing.T) {
 	refused := fmt.Errorf("make registry r.db: %w", &fs.PathError{Op: "open", Path: "r.db", Err: fs.ErrPermission})
 	require.Contains(t, hint.Of(explainImport(t.Context(), &importer.RegistryError{Err: refused}, "")), "that this user may write to")
 	require.Empty(t, hint.Of(explainImport(t.Context(), refused, "")), "it is not of the registry")
+}
+
+// TestAnInterruptedGenerateSaysHowToBeginAgain: without --force it would stop at the files that are there.
+func TestAnInterruptedGenerateSaysHowToBeginAgain(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	out := t.TempDir()
+	err := (&generateCommand{Companies: 20, Out: out, Compress: "none"}).Run(ended, &Main{Stdout: io.Discard, Stderr: io.Discard})
+	require.EqualError(t, err, "interrupted: "+out+" has some of the files")
+	require.Equal(t, "the same command with --force begins again", hint.Of(err))
 }
 
 // TestMadeFilesAreImportedAsOfTheirDate: the post offices among them have none.

@@ -240,7 +240,11 @@ func TestAFullDiskIsNamedWithWhatToDo(t *testing.T) {
 	code, said := ran("generate", "--companies", "1000", "--out", filepath.Join(dir, "official"))
 	require.Equal(t, exitFailure, code, said)
 	require.Contains(t, said, "no space left on device")
-	require.Contains(t, said, "or name another directory with --out")
+	require.Contains(t, said, "Make room and run the same command again with --force, or name another directory with --out")
+	resize("4m")
+	code, said = ran("generate", "--companies", "1000", "--out", filepath.Join(dir, "official"), "--force")
+	require.Zero(t, code, said)
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "official")))
 	for _, size := range []string{"64k", "256k", "512k"} { // the secrets, the databases and the node's state
 		resize(size)
 		code, said = ran("dev", "--data", filepath.Join(dir, size), "--listen", "127.0.0.1:0", "--writer-listen", "127.0.0.1:0")
