@@ -64,6 +64,8 @@ func New(config Config) (*Client, error) {
 	switch {
 	case err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
 		return nil, fmt.Errorf("BaseURL: want an address such as %s, got %q", DefaultBaseURL, config.BaseURL)
+	case strings.ContainsAny(config.BaseURL, "?#"):
+		return nil, fmt.Errorf("BaseURL: want the address without ? and #; got %q", config.BaseURL)
 	case strings.HasSuffix(strings.TrimRight(config.BaseURL, "/"), "/v1"):
 		return nil, fmt.Errorf("BaseURL: want the address without /v1, which each call adds; got %q", config.BaseURL)
 	case strings.ContainsFunc(config.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }):

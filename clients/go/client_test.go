@@ -244,6 +244,8 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 	for address, want := range map[string]string{
 		"127.0.0.1:8080":             `BaseURL: want an address such as http://127.0.0.1:8080, got "127.0.0.1:8080"`,
 		"https://api.example.org/v1": `BaseURL: want the address without /v1, which each call adds; got "https://api.example.org/v1"`,
+		"http://127.0.0.1:8080?a=1":  `BaseURL: want the address without ? and #; got "http://127.0.0.1:8080?a=1"`,
+		"http://127.0.0.1:8080/#a":   `BaseURL: want the address without ? and #; got "http://127.0.0.1:8080/#a"`,
 		"http://127.0.0.1:8080/v1/":  `BaseURL: want the address without /v1, which each call adds; got "http://127.0.0.1:8080/v1/"`,
 	} {
 		if _, err := New(Config{BaseURL: address}); err == nil || err.Error() != want {

@@ -55,9 +55,14 @@ class Client:
         headers: Optional[Mapping[str, str]] = None,
         context: Optional[ssl.SSLContext] = None,
     ) -> None:
+        for name, value in (("base_url", base_url), ("api_key", api_key or "")):  # None is as empty as ""
+            if not isinstance(value, str):
+                raise TypeError(f"{name}: want a string, got {type(value).__name__}")
         parts = urlsplit(base_url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"base_url: want an address such as {DEFAULT_BASE_URL}, got {base_url!r}")
+        if "?" in base_url or "#" in base_url:
+            raise ValueError(f"base_url: want the address without ? and #; got {base_url!r}")
         if base_url.rstrip("/").endswith("/v1"):
             raise ValueError(f"base_url: want the address without /v1, which each call adds; got {base_url!r}")
         if not api_key or any(not "!" <= c <= "~" for c in api_key):

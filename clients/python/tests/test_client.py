@@ -366,6 +366,12 @@ class ClientTest(unittest.TestCase):
         for address in ("https://api.example.org/v1", "http://127.0.0.1:8080/v1/"):
             with self.subTest(address), self.assertRaisesRegex(ValueError, "without /v1, which each call adds"):
                 Client(address)
+        for address in ("http://127.0.0.1:8080?tenant=1", "http://127.0.0.1:8080/#top"):
+            with self.subTest(address), self.assertRaisesRegex(ValueError, "without [?] and #"):
+                Client(address)
+        for arguments, want in (({"api_key": b"reg_live_x"}, "api_key: want a string, got bytes"), ({"base_url": 8080}, "base_url: want a string, got int")):
+            with self.subTest(arguments), self.assertRaisesRegex(TypeError, want):
+                Client(**arguments)
 
     def test_suggestions(self):
         for value, want in (

@@ -78,10 +78,13 @@ export class Client {
     if (!/^https?:\/\/[^/]/.test(all.baseUrl)) {
       throw new TypeError(`baseUrl: want an address such as ${DEFAULT_BASE_URL}, got ${JSON.stringify(all.baseUrl)}`);
     }
+    if (/[?#]/.test(all.baseUrl)) {
+      throw new TypeError(`baseUrl: want the address without ? and #; got ${JSON.stringify(all.baseUrl)}`);
+    }
     if (/\/v1\/*$/.test(all.baseUrl)) {
       throw new TypeError(`baseUrl: want the address without /v1, which each call adds; got ${JSON.stringify(all.baseUrl)}`);
     }
-    if (!/^[!-~]+$/.test(all.apiKey)) {
+    if (typeof all.apiKey !== "string" || !/^[!-~]+$/.test(all.apiKey)) {
       throw new TypeError("apiKey: it is empty, or has a character that no key has, such as a line end");
     }
     if (!(all.timeout > 0) || !(all.maxRetries >= 0) || !(all.maxWait >= 0)) {

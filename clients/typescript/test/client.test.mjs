@@ -220,8 +220,11 @@ test("redirects are not followed", async (t) => {
 });
 
 test("options that cannot work are refused", () => {
-  for (const options of [{ baseUrl: "localhost:8080" }, { apiKey: "reg_live_x\n" }, { apiKey: "reg_live x" }, { apiKey: "" }, { timeout: 0 }, { maxRetries: -1 }]) {
+  for (const options of [{ baseUrl: "localhost:8080" }, { apiKey: "reg_live_x\n" }, { apiKey: "reg_live x" }, { apiKey: "" }, { apiKey: null }, { timeout: 0 }, { maxRetries: -1 }]) {
     assert.throws(() => new Client(options), undefined, JSON.stringify(options));
+  }
+  for (const baseUrl of ["http://127.0.0.1:8080?tenant=1", "http://127.0.0.1:8080/#top"]) {
+    assert.throws(() => new Client({ baseUrl }), { name: "TypeError", message: /without \? and #/ });
   }
   for (const baseUrl of ["https://api.example.org/v1", "http://127.0.0.1:8080/v1/"]) {
     assert.throws(() => new Client({ baseUrl }), /without \/v1, which each call adds/);
