@@ -45,6 +45,8 @@ func TestAnOwnerManagesAKey(t *testing.T) {
 	require.Contains(t, b.seen.text(), "Those are not networks or addresses")
 	require.Contains(t, b.seen.body, `name="addresses" value="192.0.2.0/33"`, "what was typed is there to be mended")
 	require.Contains(t, b.seen.body, `name="name" value="billing"`, "and the other forms are as they were")
+	b.submit(at, at+"/addresses", "addresses", "::1\t10.0.0.1\r\n10.0.0.2")
+	require.Contains(t, b.get(at).body, `value="::1/128, 10.0.0.1/32, 10.0.0.2/32"`, "cells of a spreadsheet, and lines")
 	b.submit(at, at+"/addresses", "addresses", "")
 	require.Contains(t, b.get(at).body, "<dt>Allowed from</dt><dd>everywhere</dd>")
 

@@ -31,13 +31,20 @@ func limitText(limit int64) string {
 // keep takes over the fields of the visitor's form: the page's other forms stay as they are.
 func (f *keyForm) keep(v *visit) {
 	for name, field := range map[string]*string{
-		"name": &f.Name, "days": &f.Days, "addresses": &f.Addresses, "per-minute": &f.PerMinute, "monthly-credits": &f.MonthlyCredits,
+		"name": &f.Name, "days": &f.Days, "per-minute": &f.PerMinute, "monthly-credits": &f.MonthlyCredits,
 	} {
 		if v.r.PostForm.Has(name) {
 			*field = v.line(name)
 		}
 	}
+	if v.r.PostForm.Has("addresses") {
+		f.Addresses = strings.TrimSpace(printable(blanks.Replace(v.field("addresses")), maxForm))
+	}
 }
+
+// blanks replaces tabs, which cells of a spreadsheet have between them, and line ends: dropped, they would join two addresses
+// to another one.
+var blanks = strings.NewReplacer("\t", " ", "\r", " ", "\n", " ")
 
 // Limited says that a new key's limits are unfolded: some are filled in.
 func (f keyForm) Limited() bool { return f.Addresses+f.PerMinute+f.MonthlyCredits != "" }
