@@ -29,8 +29,10 @@ const minBefore = 3
 // cutEnding removes the legal ending from words, however it is spaced (PR IVATE LIMITED,
 // PRIVATELIMITED, PVT LT D), and returns it in its form.
 func cutEnding(words []string) (rest, form []string) {
-	if n := len(words); n > 0 && long(words[n-1]) == "limited" {
-		words[n-1] = "limited"
+	for i, w := range words {
+		if long(w) == limited { // also before "liability partnership"
+			words[i] = limited
+		}
 	}
 	for i := range endings {
 		e := &endings[i]

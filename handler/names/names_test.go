@@ -79,6 +79,7 @@ func TestNameForms(t *testing.T) {
 		{"SUNRISE FOODSLTD", "sunrise foodsltd"},
 		{"FUN UNLIMITED", "fun unlimited"},
 		{"ROYAL LIMITED LIABILITY PARTNERSHIP", "royal llp"},
+		{"ROYAL LTD. LIABILITY PARTNERSHIP", "royal llp"}, {"ROYAL LIMTED LIABILITYPARTNERSHIP", "royal llp"},
 		{"ROYAL L.L.P", "royal llp"},
 		{"SOURCE DOT COM PRIVATE LIMTED", "source dot com private limited"},
 		{"%\"*'_ \x00\xff", ""},
@@ -149,7 +150,7 @@ func TestQueryKeepsAnUnfinishedLastWord(t *testing.T) {
 func FuzzForms(f *testing.F) {
 	for _, s := range []string{
 		"TATA STEEL LIMITED", "A P VT LT D", "M/s. U.K. & CO. (P) LTD", "x pvtltd", "co operative co", "p p p limited",
-		"pv", "é\u0301\u200d", "\x00\xff%", "unlimited", "limitedliability partnership", "abclimitedlimited", "co co op", "c o l t d",
+		"pv", "é\u0301\u200d", "\x00\xff%", "unlimited", "limitedliability partnership", "abclimitedlimited", "co co op", "c o l t d", "ltd liabilitypartnership",
 	} {
 		f.Add(s)
 	}
