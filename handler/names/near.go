@@ -8,18 +8,18 @@ import (
 // Suggestions keeps the few names that are most like a query. Names are added in search order; of
 // names that are equally alike, the first stays first.
 type Suggestions struct {
-	words []string
-	heard bool         // the words are transliterated
-	tamil bool         // from Tamil
-	same  [][]string   // synonyms of each word
-	both  []string     // each word but the last, joined with the next one
-	kept  [][]string   // the words without the first or last ones; see less
-	site  string       // the name in an address; see siteOf
-	other *Suggestions // of the other wording, nil if there is none
-	found [MaxSuggestions]suggestion
-	count int
-	begun []string // the first names that have only the first word in common with the query, and begin with it
-	begin int      // how many these are
+	words  []string
+	heard  bool         // the words are transliterated
+	tamil  bool         // from Tamil
+	same   [][]string   // synonyms of each word
+	both   []string     // each word but the last, joined with the next one
+	kept   [][]string   // the words without the first or last ones; see less
+	site   string       // the name in an address; see siteOf
+	other  *Suggestions // of the other wording, nil if there is none
+	found  [MaxSuggestions]suggestion
+	count  int
+	begun  []string // the first names that are not like the query, but begin with its first word
+	begins int      // how many such names there are
 }
 
 // MaxSuggestions is how many names are suggested.
@@ -120,17 +120,20 @@ func (s *Suggestions) Add(name, label string) {
 
 // addBegun notes a name that is not like the query if it begins with the first word of several.
 func (s *Suggestions) addBegun(name, label string) {
-	if s.heard || len(s.words) < 2 || !hasRunes(s.words[0], minFirst) || !strings.HasPrefix(name, s.words[0]+" ") || !slices.ContainsFunc(s.words[1:], isPlainWord) {
+	if s.heard || len(s.words) < 2 || !hasRunes(s.words[0], minFirst) || !strings.HasPrefix(name, s.words[0]+" ") {
 		return
 	}
-	if s.begin++; len(s.begun) < MaxSuggestions && !slices.Contains(s.begun, label) {
+	if !slices.ContainsFunc(s.words[1:], isPlainWord) { // numbers tell names apart
+		return
+	}
+	if s.begins++; len(s.begun) < MaxSuggestions && !slices.Contains(s.begun, label) {
 		s.begun = append(s.begun, label)
 	}
 }
 
 // Labels returns the names that were kept, best first.
 func (s *Suggestions) Labels() []string {
-	if s.count == 0 && s.begin <= fewBegin {
+	if s.count == 0 && s.begins <= fewBegin {
 		return append([]string{}, s.begun...)
 	}
 	labels := make([]string, s.count)
@@ -233,12 +236,12 @@ func (s *Suggestions) wordCost(typed, word string, last bool) int {
 	if cost < costAbsent || typed[0] != word[0] {
 		return cost
 	}
-	if one, other := singular(typed), singular(word); len(one) < len(typed) || len(other) < len(word) {
+	one, other := singular(typed), singular(word)
+	if len(one) < len(typed) || len(other) < len(word) {
 		cost = min(cost, costSpelling+wordCost(one, other, last))
-		word = other
 	}
-	if abbreviates(typed, word) {
-		cost = costShort
+	if abbreviates(typed, word) || abbreviates(typed, other) {
+		cost = min(cost, costShort)
 	}
 	return cost
 }

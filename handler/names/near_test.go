@@ -183,6 +183,9 @@ func TestAbbreviationsAreLettersOfAWord(t *testing.T) {
 	s := NewSuggestions("std soln")
 	s.Add("standard solutions limited", "it")
 	require.Equal(t, []string{"it"}, s.Labels())
+	for short, word := range map[string]string{"pdts": "products", "bldrs": "builders", "mfrs": "manufacturers", "soln": "solutions", "mktg": "marketing"} {
+		require.Equal(t, costShort, s.wordCost(short, word, false), "%s is %s", short, word)
+	}
 }
 
 // TestAFurtherWordIsLessThanAWrongLetter, and of names that are equally alike the first is first.

@@ -1,7 +1,6 @@
 package writer_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"net/http"
@@ -26,17 +25,13 @@ func startFailing(t *testing.T) (client *writer.Client, ledger *sql.DB, faults *
 	ledger, faults = failing.Open(t, filepath.Join(dir, "ledger.db"))
 	access, err := schema.OpenFile(filepath.Join(dir, "access.db"))
 	require.NoError(t, err)
-	w, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: token})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
 	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
 		ledger.Close()
 		access.Close()
 	})
+	w, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: token})
+	require.NoError(t, err)
+	runUntilEnd(t, w)
 	return newClient(w, token), ledger, faults, func(method, path, token, body string) (int, string) {
 		r := httptest.NewRequestWithContext(failing.Marked(t.Context()), method, path, strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer "+token)

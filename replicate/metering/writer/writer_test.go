@@ -27,6 +27,12 @@ func start(t testing.TB, dir string) (*writer.Client, *sql.DB, *writer.Writer) {
 	ledger, access := openDatabases(t, dir)
 	w, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: token})
 	require.NoError(t, err)
+	runUntilEnd(t, w)
+	return newClient(w, token), access, w
+}
+
+// runUntilEnd runs a writer until the test ends.
+func runUntilEnd(t testing.TB, w *writer.Writer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
@@ -34,7 +40,6 @@ func start(t testing.TB, dir string) (*writer.Client, *sql.DB, *writer.Writer) {
 		cancel()
 		require.NoError(t, <-done)
 	})
-	return newClient(w, token), access, w
 }
 
 // openDatabases opens the ledger and the access database in dir, until the test ends.

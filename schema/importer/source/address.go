@@ -62,7 +62,7 @@ func (a *address) lastLine(state string) string {
 //
 // Any other text becomes the line, with a pincode if it ends in one.
 func parseAddress(s string) address {
-	if isNone(s) || isOfSheet(s) {
+	if isNone(s) || isFormulaOrError(s) {
 		return address{}
 	}
 	if strings.ContainsRune(s, '\uFFFD') {

@@ -190,7 +190,7 @@ func (r *reading) refuse(reason, detail string) {
 func (r *reading) name(s string) record.Value {
 	v := record.TextOf(clean(s))
 	switch {
-	case v.Kind == record.Null || isNone(s) || isOfSheet(s) || !strings.ContainsFunc(v.Text, unicode.IsLetter):
+	case v.Kind == record.Null || isNone(s) || isFormulaOrError(s) || !strings.ContainsFunc(v.Text, unicode.IsLetter):
 		r.refuse(record.NoName, v.Text)
 	case utf8.RuneCountInString(v.Text) > maxName:
 		r.refuse("name too long", "")

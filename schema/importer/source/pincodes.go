@@ -45,7 +45,7 @@ func takeOffice(s *sheet) (record.Record, error) {
 	if isNone(district) {
 		return record.Record{}, &omission{"office without a district"}
 	}
-	if isOfSheet(district) || isDigits(strings.TrimSpace(district)) {
+	if isFormulaOrError(district) || isDigits(strings.TrimSpace(district)) {
 		return record.Record{}, &rejection{"invalid district", cut(clean(district), 60)}
 	}
 	s.offices.add(s.out.file, pincode.Text, clean(district), stateName(s.get(fieldState)).Text)

@@ -84,13 +84,13 @@ const maxState = 60
 // isNoPlace reports whether s can't be the name of a state, but is perhaps the address, in a row whose values are
 // shifted by a column.
 func isNoPlace(s string) bool {
-	return len(s) > maxState || strings.ContainsAny(s, ",0123456789") || isOfSheet(s)
+	return len(s) > maxState || strings.ContainsAny(s, ",0123456789") || isFormulaOrError(s)
 }
 
 // rocName normalises a Registrar's office to "ROC Delhi". Sources also write "RoC-Delhi", "ROC
 // DELHI" or "Registrar of Companies, Delhi". No value is NULL.
 func rocName(s string) record.Value {
-	if isNone(s) || isOfSheet(s) {
+	if isNone(s) || isFormulaOrError(s) {
 		return record.Value{}
 	}
 	s = clean(s)

@@ -138,7 +138,7 @@ var (
 
 // described normalises an enumerated description. No value is NULL.
 func described(forms map[string]string, s string) record.Value {
-	if isNone(s) || isOfSheet(s) {
+	if isNone(s) || isFormulaOrError(s) {
 		return record.Value{}
 	}
 	if form, ok := forms[squash(s)]; ok {

@@ -147,8 +147,8 @@ var entities = strings.NewReplacer("&amp;", "&", "&quot;", `"`, "&apos;", "'", "
 // sheetErrors are what a spreadsheet shows for a formula that failed. Its #N/A is no value.
 var sheetErrors = []string{"#NAME?", "#REF!", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!"}
 
-// isOfSheet reports whether s is such an error, or a formula in the place of its result, =A2&"x" or =VLOOKUP(A2,B:C,2).
-func isOfSheet(s string) bool {
+// isFormulaOrError reports whether s is such an error of a spreadsheet, or a formula in the place of its result, =A2&"x" or =VLOOKUP(A2,B:C,2).
+func isFormulaOrError(s string) bool {
 	s = strings.TrimSpace(s)
 	return slices.Contains(sheetErrors, s) || len(s) > 1 && s[0] == '=' && strings.IndexByte(formulaStarts, s[1]) >= 0
 }
@@ -166,7 +166,7 @@ func mendSigns(s string) string { return signMends.Replace(s) }
 
 // cleanValue is clean as a column: NULL for no value.
 func cleanValue(s string) record.Value {
-	if isNone(s) || isOfSheet(s) {
+	if isNone(s) || isFormulaOrError(s) {
 		return record.Value{}
 	}
 	return record.TextOf(clean(s))
