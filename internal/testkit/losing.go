@@ -19,7 +19,7 @@ func RequireLostIsGivenUp(t testing.TB, transport *http.Transport) {
 	t.Helper()
 	server, trusting := http2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
 	way := newLosing(t, server.Listener.Addr().String())
-	transport.TLSClientConfig = trusting.Transport.(*http.Transport).TLSClientConfig
+	transport.TLSClientConfig = trusting.Transport.(*http.Transport).TLSClientConfig.Clone() // closing the server writes to its own
 	t.Cleanup(transport.CloseIdleConnections)
 	client := &http.Client{Transport: transport, Timeout: time.Second}
 	ask := func() string {
