@@ -26,12 +26,19 @@ type boundedAnswers struct{}
 // dialLimit has room for a first name server that does not answer, which costs 5 s.
 const dialLimit = 8 * time.Second
 
+// idleConns is how many idle connections without HTTP/2 are kept to a server: two for each of an edge's 32 streams, as
+// the driver ends a stream in a call of its own beside the next statement. Go's default is two in all: 32 callers then
+// opened 4,900 connections for 3,200 statements, where they open 90 now, and an edge can open some 470 a second before
+// it is out of ports.
+const idleConns = 64
+
 var transport = newTransport()
 
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = (&net.Dialer{Timeout: dialLimit, KeepAlive: 30 * time.Second}).DialContext
 	t.HTTP2 = PingLost()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, idleConns
 	return t
 }
 
