@@ -88,6 +88,9 @@ func (t *Tracer) Run(ctx context.Context) error {
 		select {
 		case <-tick.C:
 		case <-t.queue.full:
+			if len(t.queue.spans) < maxBatch {
+				continue // woken twice for the batch before
+			}
 		case <-ctx.Done():
 		}
 		t.queue.send(last, t.queue.take())
