@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -50,9 +51,22 @@ func newCollector(config Config) (*collector, error) {
 	}
 	header.Set("Content-Type", encoding)
 	return &collector{base.JoinPath(tracesPath).String(), header, &http.Client{
+		Transport: config.Transport,
 		// The header may hold a key: it goes to no other host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
+}
+
+// pingLimit is how long a connection with HTTP/2 may be silent before it is asked for a sign of life, and how long that
+// may take.
+const pingLimit = 3 * time.Second
+
+// newTransport returns one like http.DefaultTransport which gives up a connection that is lost without a word, as behind
+// a firewall that has forgotten it. Otherwise all batches would be lost until TCP gives it up, after a quarter of an hour.
+func newTransport() *http.Transport {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingLimit, PingTimeout: pingLimit}
+	return transport
 }
 
 // Start implements otlptrace.Client.

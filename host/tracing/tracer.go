@@ -35,6 +35,8 @@ type Config struct {
 	Metrics          *Metrics
 	// Now is the clock of the limit; nil means time.Now.
 	Now func() time.Time
+	// Transport carries the batches; nil means one of its own.
+	Transport http.RoundTripper
 }
 
 // Tracer makes spans and sends them. It is safe for concurrent use.
@@ -50,6 +52,9 @@ type Tracer struct {
 func New(ctx context.Context, config Config) (*Tracer, error) {
 	if config.Now == nil {
 		config.Now = time.Now
+	}
+	if config.Transport == nil {
+		config.Transport = newTransport()
 	}
 	about, err := describe(ctx, config)
 	if err != nil {

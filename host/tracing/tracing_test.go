@@ -382,14 +382,12 @@ func TestACollectorThatHangsHoldsNobodyUp(t *testing.T) {
 // TestACollectorThatHangsIsGivenUp: a batch after 5 s, and what is left at the end after 2 s.
 func TestACollectorThatHangsIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := http.DefaultTransport
-		defer func() { http.DefaultTransport = before }()
-		http.DefaultTransport = &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 			conn, hangs := net.Pipe()
 			go io.Copy(io.Discard, hangs)
 			return conn, nil
 		}}
-		f := newFixture(t, tracing.Config{Endpoint: "http://collector.invalid"})
+		f := newFixture(t, tracing.Config{Endpoint: "http://collector.invalid", Transport: transport})
 		stop := f.run(t)
 		f.span("alone")
 		time.Sleep(7 * time.Second) // a second of them for other spans of its batch
@@ -412,12 +410,10 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // TestFullBatchesAreSentAtOnce: the queue holds four of them.
 func TestFullBatchesAreSentAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := http.DefaultTransport
-		defer func() { http.DefaultTransport = before }()
-		http.DefaultTransport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		transport := roundTrip(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 		})
-		f := newFixture(t, tracing.Config{Endpoint: "http://collector.invalid"})
+		f := newFixture(t, tracing.Config{Endpoint: "http://collector.invalid", Transport: transport})
 		stop := f.run(t)
 		synctest.Wait()
 		began := time.Now()
