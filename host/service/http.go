@@ -14,14 +14,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Limits of the small servers. There is no write timeout: the writer holds an edge's sync
-// request open for longer than any other, and bounds it itself.
+// Limits of the small servers.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 30 * time.Second
-	idleTimeout   = 2 * time.Minute
-	drainTimeout  = 5 * time.Second
-	headerBytes   = 16 << 10
+	// writeTimeout bounds a request from its header to the end of its answer. It has room for a sync request, which the
+	// writer holds open for half a minute, and for the largest file on a slow line.
+	writeTimeout = 5 * time.Minute
+	idleTimeout  = 2 * time.Minute
+	drainTimeout = 5 * time.Second
+	headerBytes  = 16 << 10
 )
 
 // HTTP returns the service of an API or a page server on a listener, which it closes. When
@@ -29,7 +31,7 @@ const (
 func HTTP(name string, listener net.Listener, handler http.Handler, log *slog.Logger) Service {
 	return Service{name, func(ctx context.Context) error {
 		web := &http.Server{
-			Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
+			Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 			IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes,
 			ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 			BaseContext: func(net.Listener) context.Context { return ctx },

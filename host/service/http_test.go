@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -166,6 +167,35 @@ func TestSlowAndIdleClientsAreHungUpOn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAClientThatDoesNotReadItsAnswerIsHungUpOn: its answer stays in memory until then.
+func TestAClientThatDoesNotReadItsAnswerIsHungUpOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener := pipes{make(chan net.Conn), make(chan struct{})}
+		failed := make(chan error, 1)
+		s := HTTP("api", listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, err := w.Write(make([]byte, 1<<20))
+			failed <- err
+		}), slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		client, accepted := net.Pipe()
+		defer client.Close()
+		listener.conns <- accepted
+		began := time.Now()
+		_, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		require.NoError(t, err)
+		select {
+		case err = <-failed:
+		case <-time.After(24 * time.Hour):
+		}
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.WithinDuration(t, began.Add(5*time.Minute), time.Now(), time.Second)
+		stop()
+		require.NoError(t, <-ended)
+	})
 }
 
 // TestMetricsAreReadOnly, in a short header; profiles are there when they are wanted, without the command line.
