@@ -13,10 +13,15 @@ LONGEST := ./host/cli ./replicate/registry/sqld ./internal/simulation ./host/ref
 	./internal/conformance ./internal/chaos
 # Tested alone: it runs a dozen processes, and a lookup fails if it waits a second for a processor.
 CROWDED := $(shell go list ./internal/cluster)
-# Packages with locks and goroutines, tested under the race detector as well; those that take longest first.
+# Packages with locks and goroutines, tested under the race detector; those that take longest first.
 RACE := ./replicate/registry/sqld ./replicate/metering/meter ./host/server ./schema/importer ./replicate/registry/push ./replicate/metering/writer \
 	./replicate/... ./schema/extsort ./schema/importer/... ./host/engine/... ./host/server \
-	./host/service ./host/sqlite ./internal/chaos ./internal/simulation ./internal/testkit/...
+	./host/service ./host/sqlite ./host/tracing ./internal/chaos ./internal/simulation ./internal/testkit/...
+# Of these it runs a part: some of their tests ask for -short, since it would find nothing there, or take too long. The
+# others are tested under the race detector alone, where there is a C compiler.
+RACE_PART := ./replicate/registry/sqld ./replicate/registry/push ./replicate/metering/writer ./replicate/metering/ledger \
+	./schema/importer ./internal/chaos ./internal/simulation
+RACE_ALONE = $(filter-out $(shell go list $(RACE_PART)),$(shell go list $(RACE)))
 
 # SQLite itself, which is Go translated from C, is left out: it would double the time of this stage, and two
 # goroutines on one connection are detected without it. Vet has already run in the first stage.
@@ -40,18 +45,18 @@ help: ## Print the targets
 run: ## Run the whole service on this machine, with data in it (needs only Go)
 	go run ./host dev
 
-# Every stage runs, also after one that failed. The cluster's tests wait more than they compute: with the
-# processors' time that they leave, what the race detector needs is compiled.
+# Every stage runs, also after one that failed. What the race detector needs is compiled with the processors' time that
+# the tests before leave.
 test: build/bin/gotestsum ## Run all tests; says what it skips and why
 	@sh wasm/build.sh --check-if-installed
-	@failed=; set -x; \
-	$(GOTESTSUM) -- $(COMPILE) -p $(WAITING) -timeout 15m $$(go list $(LONGEST) $(PACKAGES) | grep -vx $(CROWDED)) || failed="$$failed packages"; \
-	if command -v "$$(go env CC)" >/dev/null; then nice -n 19 go test $(COMPILE) $(RACE_FLAGS) -exec true $(RACE) >/dev/null 2>&1 & fi; \
+	@failed=; later=$(CROWDED); races=; if command -v "$$(go env CC)" >/dev/null; then races=yes; later="$$later $(RACE_ALONE)"; fi; set -x; \
+	if [ "$$races" ]; then nice -n 19 go test $(COMPILE) $(RACE_FLAGS) -exec true $(RACE) >/dev/null 2>&1 & trap 'kill $$!; exit 130' INT TERM; fi; \
+	$(GOTESTSUM) -- $(COMPILE) -p $(WAITING) -timeout 15m $$(go list $(LONGEST) $(PACKAGES) | grep -vxF "$$(printf '%s\n' $$later)") || failed="$$failed packages"; \
 	$(GOTESTSUM) -- -parallel $(WAITING) -timeout 15m $(CROWDED) || failed="$$failed cluster"; \
-	wait; \
+	wait; trap - INT TERM; \
 	$(GOTESTSUM) -- -timeout 15m -run 'BesideAttackers|TakeNobodysPlace' ./internal/chaos -alone || failed="$$failed attacks"; \
 	go test -C tools/manifests ./... || failed="$$failed manifests"; \
-	if command -v "$$(go env CC)" >/dev/null; then $(GOTESTSUM) -- $(COMPILE) -p $(WAITING) $(RACE_FLAGS) -timeout 15m $(RACE) || failed="$$failed race"; \
+	if [ "$$races" ]; then $(GOTESTSUM) -- $(COMPILE) -p $(WAITING) $(RACE_FLAGS) -timeout 15m $(RACE) || failed="$$failed race"; \
 	elif [ "$$REGEDGE_TOOLS" = required ]; then failed="$$failed race:no-C-compiler"; \
 	else echo "skipped: the race detector needs a C compiler"; fi; \
 	{ set +x; } 2>/dev/null; [ -z "$$failed" ] || { echo "failed stages:$$failed" >&2; exit 1; }

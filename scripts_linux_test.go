@@ -166,6 +166,48 @@ case " $* " in *" $FAILS "*) exit 1 ;; esac
 	require.NotZero(t, code, "a component that is not what its source builds to: %s", said)
 }
 
+// TestNoTestIsLeftOutWithTheRaceDetector: a package whose tests run under it alone has none that -short leaves out, and without a C
+// compiler they run as others do.
+func TestNoTestIsLeftOutWithTheRaceDetector(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	require.NoError(t, err)
+	part := regexp.MustCompile(`(?m)^RACE_PART := (.*(?:\\\n.*)*)`).FindSubmatch(makefile)
+	require.NotNil(t, part)
+	inPart := strings.Fields(strings.ReplaceAll(string(part[1]), "\\\n", " "))
+	raced, err := exec.CommandContext(t.Context(), "make", "-s", "-f", "Makefile", "--eval", "raced: ; @echo $(RACE_ALONE)", "raced").CombinedOutput()
+	require.NoError(t, err, string(raced))
+	alone := strings.Fields(string(raced))
+	require.Contains(t, alone, "regedge/replicate/metering/journal")
+	for _, folder := range inPart {
+		require.NotContains(t, alone, "regedge"+strings.TrimPrefix(folder, "."))
+	}
+	for _, file := range sourceFiles(t) {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if strings.HasSuffix(file, ".go") && strings.Contains(string(content), "testing.Short()") {
+			require.NotContains(t, alone, "regedge/"+filepath.Dir(file), file)
+		}
+	}
+
+	const noted = `case "$*" in
+"list ./internal/cluster") echo regedge/internal/cluster ;;
+"list ./host/cli "*) echo regedge/host/cli; echo regedge/internal/cluster; echo regedge/host/server ;;
+"list ./replicate/registry/sqld ./replicate/registry/push "*) echo regedge/replicate/registry/push ;;
+list*) echo regedge/host/server; echo regedge/replicate/registry/push ;;
+env*) echo $COMPILER ;;
+esac
+`
+	w := newWorkshop(t, []string{"Makefile"}, map[string]string{"go": noted})
+	w.write("tools/go.mod", "")
+	w.write("build/bin/gotestsum", `#!/bin/sh`+"\n"+`case "$*" in *" regedge/host/cli"*) echo "$*" >ran ;; esac`)
+	w.write("wasm/build.sh", "")
+	for compiler, want := range map[string]string{"sh": " regedge/host/cli\n", "no-such-compiler": " regedge/host/cli regedge/host/server\n"} {
+		said, code := w.run([]string{"COMPILER=" + compiler}, "make", "test")
+		require.Zero(t, code, said)
+		require.True(t, strings.HasSuffix(w.read("ran"), want), "%s: %s", compiler, w.read("ran"))
+	}
+}
+
 // TestTheRaceDetectorIsRequiredWithTheTools: without a C compiler it is left out elsewhere, and said so.
 func TestTheRaceDetectorIsRequiredWithTheTools(t *testing.T) {
 	const noted = `[ "$1" != list ] || { echo regedge/internal/cluster; exit; }
