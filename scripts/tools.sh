@@ -4,11 +4,12 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-# Debian: chromium for the browser tests, systemd to check the units and to run them, iproute2 for the
+# Debian: chromium for the browser tests, without windows where there is such a package, since it starts with half the
+# work; systemd to check the units and to run them, iproute2 for the
 # tests with networks of their own, Python for its client library, curl for the samples of the reference,
 # openssl and sqlite3 for the commands of the guide, zsh and fish for the completion; the component's toolchain is installed by wasm/build.sh, which
 # names its packages.
-packages="chromium iproute2 systemd"
+packages="chromium-headless-shell iproute2 systemd"
 for tool in python3 curl openssl sqlite3 zsh fish; do
     command -v $tool >/dev/null || packages="$packages $tool"
 done
@@ -20,6 +21,9 @@ if [ -n "$missing" ]; then
     sudo=
     [ "$(id -u)" = 0 ] || sudo=sudo
     $sudo apt-get update -q >&2
+    case $missing in
+    *chromium-headless-shell*) apt-cache show chromium-headless-shell >/dev/null 2>&1 || missing="${missing%%chromium*}chromium${missing#*headless-shell}" ;;
+    esac
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing >&2
 fi
 sh wasm/build.sh --install
