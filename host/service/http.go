@@ -3,9 +3,11 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -31,7 +33,7 @@ const (
 func HTTP(name string, listener net.Listener, handler http.Handler, log *slog.Logger) Service {
 	return Service{name, func(ctx context.Context) error {
 		web := &http.Server{
-			Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+			Handler: logged(name, handler, log), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 			IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes,
 			ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 			BaseContext: func(net.Listener) context.Context { return ctx },
@@ -58,6 +60,24 @@ func HTTP(name string, listener net.Listener, handler http.Handler, log *slog.Lo
 		<-served
 		return err
 	}}
+}
+
+// logged logs a panic of a handler. net/http would tell it among what clients do wrong, which nobody reads. The
+// connection is closed, as there.
+func logged(name string, handler http.Handler, log *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if cause != http.ErrAbortHandler {
+				log.Error("no answer", "server", name, "error", fmt.Sprintf("panic: %v\n%s", cause, debug.Stack()))
+			}
+			panic(http.ErrAbortHandler)
+		}()
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // unusedConns are a server's connections without a request yet. Browsers and Go's client open some in

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"io"
+	standardlog "log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -68,6 +69,50 @@ func TestAConnectionThatComesWithTheStopIsClosed(t *testing.T) {
 	web.ConnState(accepted, http.StateNew)
 	_, err := client.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF)
+}
+
+// TestConnectionsThatEndUnusedAreForgotten, such as those of a health check that only connects: each would stay in memory.
+func TestConnectionsThatEndUnusedAreForgotten(t *testing.T) {
+	web := &http.Server{}
+	unused := watchUnused(web)
+	_, conn := net.Pipe()
+	web.ConnState(conn, http.StateNew)
+	web.ConnState(conn, http.StateClosed)
+	require.Empty(t, unused.conns)
+}
+
+// TestAPanicIsLogged with its place, though its client only sees that the connection ends. A handler that gives up an
+// answer is none.
+func TestAPanicIsLogged(t *testing.T) {
+	for cause, want := range map[any]string{"broken": "panic: broken", http.ErrAbortHandler: ""} {
+		address, log, stop := started(t, func(http.ResponseWriter, *http.Request) { panic(cause) })
+		require.Error(t, <-asked(address))
+		require.NoError(t, stop())
+		if want == "" {
+			require.Empty(t, log.String())
+			continue
+		}
+		require.Contains(t, log.String(), "level=ERROR")
+		require.Contains(t, log.String(), "server=api")
+		require.Contains(t, log.String(), want)
+		require.Contains(t, log.String(), "http_test.go")
+		require.Equal(t, 1, strings.Count(log.String(), "panic: broken"))
+	}
+}
+
+// TestWhatTheServerRemarksIsOfNoInterest to an operator: anybody can cause much of it. It is not written past the log either.
+func TestWhatTheServerRemarksIsOfNoInterest(t *testing.T) {
+	past := new(testkit.Log)
+	standardlog.SetOutput(past)
+	defer standardlog.SetOutput(os.Stderr)
+	address, log, stop := started(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		w.WriteHeader(http.StatusOK) // net/http remarks it
+	})
+	require.NoError(t, <-asked(address))
+	require.NoError(t, stop())
+	require.Empty(t, past.String())
+	require.Empty(t, log.String())
 }
 
 // TestAStopWaitsForRequestsInFlight as long as it said, and says when one was cut off.

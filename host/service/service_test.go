@@ -40,6 +40,20 @@ func TestTheFirstFailureStopsAllServices(t *testing.T) {
 	require.ErrorContains(t, err, "fails: ")
 }
 
+// TestAServiceThatReturnsEndsTheOthers, also without an error: they would go on without what they depend on.
+func TestAServiceThatReturnsEndsTheOthers(t *testing.T) {
+	waits := Service{"waits", func(ctx context.Context) error { <-ctx.Done(); return nil }}
+	returns := Service{"returns", func(context.Context) error { return nil }}
+	ended := make(chan error, 1)
+	go func() { ended <- Run(t.Context(), returns, waits) }()
+	select {
+	case err := <-ended:
+		require.NoError(t, err)
+	case <-time.After(10 * time.Second):
+		t.Fatal("the other service goes on")
+	}
+}
+
 func TestClosersRunInReverseOrderAndAllOfThem(t *testing.T) {
 	var closers Closers
 	var order []int
