@@ -31,7 +31,9 @@ func (c *doctorClient) Run(ctx context.Context, m *Main) error {
 	good := e.Writer(ctx, c.Writer, token, doctor.OperatorToken)
 	if c.Registry != "" {
 		registry, err := readToken(c.RegistryToken, c.RegistryTokenFile)
-		noteTokenFile(e, err)
+		if noteTokenFile(e, err); err == nil {
+			c.RegistryToken, c.RegistryTokenFile = registry, ""
+		}
 		e.Token(schema.Registry, registry)
 		e.LibSQL(ctx, doctor.Server{Database: schema.Registry, Address: c.Registry, Token: registry, MaxAge: heartbeatLate})
 	}

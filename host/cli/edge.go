@@ -66,18 +66,18 @@ func (c *edgeCommand) Run(ctx context.Context, m *Main) (err error) {
 	if tracer != nil {
 		config.Tracer, metering.Tracer = tracer, tracer
 	}
+	token, err := c.bearerToken(nodeTokenFrom)
+	if err != nil {
+		return err
+	}
 	if err := c.openDatabases(ctx, m, &config, tokens, &closers); err != nil {
 		return err
 	}
-	if config.Meter, err = c.openMeter(config.Metrics, metering); err != nil {
+	if config.Meter, err = c.openMeter(config.Metrics, token, metering); err != nil {
 		return err
 	}
 	closers.Add(config.Meter.Close)
 	node, err := edge.New(ctx, config)
-	if err != nil {
-		return err
-	}
-	token, err := c.bearerToken(nodeTokenFrom)
 	if err != nil {
 		return err
 	}
@@ -311,11 +311,7 @@ type meterFlags struct {
 }
 
 // openMeter opens the meter. Its token is the node's: regedge node add shows it.
-func (f *meterFlags) openMeter(metrics prometheus.Registerer, config meter.Config) (*meter.Meter, error) {
-	token, err := f.bearerToken(nodeTokenFrom)
-	if err != nil {
-		return nil, err
-	}
+func (f *meterFlags) openMeter(metrics prometheus.Registerer, token string, config meter.Config) (*meter.Meter, error) {
 	if err := checkWriterURL(f.Writer); err != nil {
 		return nil, err
 	}

@@ -114,6 +114,16 @@ func readToken(token, file string) (string, error) {
 	return token, checkToken(token, file)
 }
 
+// takeToken replaces a token's file by what is in it, for a token that is needed more than once: a pipe can be
+// read only once.
+func takeToken(token, file *string) error {
+	read, err := readToken(*token, *file)
+	if err == nil {
+		*token, *file = read, ""
+	}
+	return err
+}
+
 // checkToken refuses a text that can't be sent as a token, such as that of another file.
 func checkToken(token, from string) error {
 	if !strings.ContainsFunc(token, func(r rune) bool { return r < ' ' || r > '~' }) {

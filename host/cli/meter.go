@@ -38,12 +38,16 @@ func (c *meterCommand) Run(ctx context.Context, m *Main) (err error) {
 	if shared == "" {
 		return hint.With(errors.New("a meter token is needed"), "set REGEDGE_METER_TOKEN, or give --meter-token-file")
 	}
+	token, err := c.bearerToken(nodeTokenFrom)
+	if err != nil {
+		return err
+	}
 	metricsListener, err := m.listenForMetrics(c.Metrics, &closers)
 	if err != nil {
 		return err
 	}
 	metrics := newMetrics()
-	opened, err := c.openMeter(metrics, meter.Config{Now: m.Now, Logger: log})
+	opened, err := c.openMeter(metrics, token, meter.Config{Now: m.Now, Logger: log})
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -79,4 +80,36 @@ func TestASecretComesFromAPipe(t *testing.T) {
 	require.NoError(t, os.WriteFile(long, bytes.Repeat([]byte{'x'}, maxSecret+1), 0o600))
 	_, err = readToken("", long)
 	require.ErrorContains(t, err, "holds more than a secret")
+}
+
+// TestAServiceReadsEachTokenOnce, since a pipe gives it once: a token that is used in several places is not asked for again.
+func TestAServiceReadsEachTokenOnce(t *testing.T) {
+	pipe := func(token string) string {
+		path := filepath.Join(t.TempDir(), "pipe")
+		require.NoError(t, syscall.Mkfifo(path, 0o600))
+		go func() { _ = os.WriteFile(path, []byte(token+"\n"), 0) }()
+		return path
+	}
+	c := startCentre(t, "--database-token-file", pipe("of the ledger"), "--access-token-file", pipe("of access"))
+	node, err := c.client.AddNode(t.Context(), "east")
+	require.NoError(t, err)
+	p := start("edge", "--listen", "127.0.0.1:0", "--registry", c.path("registry.db"), "--access", c.path("access.db"),
+		"--writer", c.url(), "--state", c.path("east"), "--token-file", pipe(node.Token),
+		"--registry-token-file", pipe("a"), "--access-token-file", pipe("b"))
+	t.Cleanup(func() { p.halt() })
+	require.True(t, p.await(func() bool { return p.status("/readyz", "") == 200 }), p.stderr.String())
+}
+
+// TestAWatchReadsItsTokenOnce, before the first time that it looks, and the examination of a client does so, too.
+func TestAWatchReadsItsTokenOnce(t *testing.T) {
+	c := startCentre(t)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	go func() { _ = os.WriteFile(pipe, []byte("token\n"), 0) }()
+	shown := statusCommand{Registry: "http://127.0.0.1:1", RegistryTokenFile: pipe}
+	for range 2 {
+		now, err := shown.collect(t.Context(), &Main{Now: time.Now, Stderr: io.Discard}, c.client)
+		require.NoError(t, err)
+		require.ErrorContains(t, now.failed, "127.0.0.1:1", "the token was read")
+	}
 }

@@ -16,6 +16,7 @@ import (
 	"regedge/host/doctor"
 	"regedge/host/hint"
 	"regedge/replicate/metering/writer"
+	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/push"
 	"regedge/schema/importer"
 )
@@ -118,7 +119,10 @@ func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Cli
 	if c.Registry == "" {
 		return s, nil
 	}
-	registry, err := openRemote(c.Registry, c.RegistryToken, c.RegistryTokenFile)
+	if s.failed = takeToken(&c.RegistryToken, &c.RegistryTokenFile); s.failed != nil {
+		return s, nil
+	}
+	registry, err := libsql.Open(c.Registry, c.RegistryToken)
 	if err != nil {
 		s.failed = err
 		return s, nil

@@ -90,6 +90,13 @@ func (c *writerCommand) config(ctx context.Context, m *Main, log *slog.Logger, c
 	if config.OperatorToken, err = c.bearerToken("make one, such as by openssl rand -hex 24; commands then use it"); err != nil {
 		return config, nil, err
 	}
+	for token, file := range map[*string]*string{
+		&c.DatabaseToken: &c.DatabaseTokenFile, &c.AccessToken: &c.AccessTokenFile, &c.RegistryToken: &c.RegistryTokenFile,
+	} {
+		if err := takeToken(token, file); err != nil {
+			return config, nil, err
+		}
+	}
 	tokens, err := c.tokenEnds(m.Now)
 	if err != nil {
 		return config, nil, err
