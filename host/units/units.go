@@ -74,7 +74,7 @@ func Shipping(dir string) (config string, err error) {
 		if len(words) < 2 || filepath.Base(words[0]) != "litestream" || words[1] != "replicate" {
 			continue
 		}
-		environment := last(u["EnvironmentFile"])
+		environment := strings.TrimPrefix(last(u["EnvironmentFile"]), "-")
 		if _, err := os.Stat(environment); environment != "" && errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -108,7 +108,7 @@ func (u unit) instances(file string) (list []string) {
 		return []string{""}
 	}
 	for _, pattern := range u["EnvironmentFile"] {
-		before, after, ok := strings.Cut(pattern, "%i")
+		before, after, ok := strings.Cut(strings.TrimPrefix(pattern, "-"), "%i")
 		if !ok {
 			continue
 		}

@@ -104,6 +104,39 @@ func TestATemplateHasAnInstanceForEachFileOfItsOwn(t *testing.T) {
 	require.Equal(t, "regedge-edge@west", list[1].Name)
 }
 
+// TestAFileThatMayBeMissingIsFoundWhereItIs: its name begins with a sign that is not of the path.
+func TestAFileThatMayBeMissingIsFoundWhereItIs(t *testing.T) {
+	dir, etc := t.TempDir(), t.TempDir()
+	write := func(path, text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
+	write(filepath.Join(dir, "regedge-edge@.service"), "[Service]\nEnvironmentFile=-"+etc+"/edge-%i.env\nExecStart=/usr/bin/regedge edge\n")
+	write(filepath.Join(dir, "regedge-litestream.service"), "[Service]\nEnvironmentFile=-"+etc+"/litestream.env\nExecStart=/usr/bin/litestream replicate -config /x.yml\n")
+	config, err := Shipping(dir)
+	require.NoError(t, err)
+	require.Empty(t, config, "the unit is not used here")
+	write(filepath.Join(etc, "edge-east.env"), "A=b\n")
+	write(filepath.Join(etc, "litestream.env"), "")
+	list, err := Read(dir)
+	require.NoError(t, err)
+	require.Equal(t, []Service{{Name: "regedge-edge@east", Instance: "east", Command: "edge", Environment: []string{"A=b"}}}, list)
+	config, err = Shipping(dir)
+	require.NoError(t, err)
+	require.Equal(t, "/x.yml", config)
+}
+
+// TestTheLastCommandOfAUnitCounts: an empty one before it takes back those of the unit that it was copied from.
+func TestTheLastCommandOfAUnitCounts(t *testing.T) {
+	dir := t.TempDir()
+	unit := "[Service]\nExecStart=/usr/bin/litestream replicate -config /old.yml\nExecStart=\nExecStart=/usr/bin/litestream replicate -config /new.yml\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "regedge-litestream.service"), []byte(unit), 0o600))
+	config, err := Shipping(dir)
+	require.NoError(t, err)
+	require.Equal(t, "/new.yml", config)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "regedge-edge.service"), []byte("[Service]\nExecStart=/usr/bin/regedge writer\nExecStart=\nExecStart=/usr/bin/regedge edge\n"), 0o600))
+	list, err := Read(dir)
+	require.NoError(t, err)
+	require.Equal(t, []Service{{Name: "regedge-edge", Command: "edge"}}, list)
+}
+
 // TestAnEnvironmentThatCanNotBeReadIsAnError: only one that is missing means that the unit is not used.
 func TestAnEnvironmentThatCanNotBeReadIsAnError(t *testing.T) {
 	dir, etc := machine(t, nil)
