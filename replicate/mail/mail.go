@@ -84,13 +84,13 @@ func New(config Config) *Carrier {
 
 // Carry sends the messages one after another on one connection. When that breaks, the rest wait for the
 // next one, without an attempt.
-func (c *Carrier) Carry(ctx context.Context, list []notice.Notice) []notice.Outcome {
-	ctx, cancel := context.WithTimeout(ctx, c.batch)
+func (c *Carrier) Carry(whole context.Context, list []notice.Notice) []notice.Outcome {
+	ctx, cancel := context.WithTimeout(whole, c.batch)
 	defer cancel()
 	outcomes := make([]notice.Outcome, len(list))
 	s, err := c.dial(ctx)
 	if err != nil {
-		c.report(err)
+		c.report(whole, err)
 		for i := range outcomes {
 			outcomes[i].Result = inWords(err)
 		}
@@ -98,7 +98,7 @@ func (c *Carrier) Carry(ctx context.Context, list []notice.Notice) []notice.Outc
 	}
 	defer s.close()
 	for i, n := range list {
-		outcome, usable := c.send(s, n)
+		outcome, usable := c.send(whole, s, n)
 		outcomes[i] = outcome
 		for j := i + 1; !usable && j < len(list); j++ {
 			outcomes[j].State = notice.Untried
@@ -217,14 +217,14 @@ func (s *session) hangUp() {
 }
 
 // send sends one message and reports whether the connection can be used again.
-func (c *Carrier) send(s *session, n notice.Notice) (outcome notice.Outcome, usable bool) {
+func (c *Carrier) send(ctx context.Context, s *session, n notice.Notice) (outcome notice.Outcome, usable bool) {
 	message, err := c.compose(n)
 	if err != nil {
 		return notice.Outcome{State: notice.Refused, Result: err.Error()}, true
 	}
 	err = s.client.Send(message)
 	if message.IsDelivered() { // whatever happened after it was accepted
-		c.report(nil)
+		c.report(ctx, nil)
 		return notice.Outcome{State: notice.Delivered, Result: "sent"}, err == nil
 	}
 	code, refused := answerOf(err)
@@ -234,7 +234,7 @@ func (c *Carrier) send(s *session, n notice.Notice) (outcome notice.Outcome, usa
 	if refused {
 		return notice.Outcome{State: notice.Refused, Result: fmt.Sprintf("the mail server refused the address (%d)", code)}, true
 	}
-	c.report(err)
+	c.report(ctx, err)
 	return notice.Outcome{Result: inWords(err)}, code != 0 && code != 421
 }
 
@@ -257,12 +257,16 @@ func answerOf(err error) (code int, refused bool) {
 var ends = regexp.MustCompile(` (tcp|udp) \S+->\S+:`)
 
 // report logs a failure that the operator can mend, once until another one or a success. Of a server's
-// answer it logs the code: the text may repeat addresses or credentials.
-func (c *Carrier) report(err error) {
+// answer it logs the code: the text may repeat addresses or credentials. Once ctx is done, the connection was ended
+// from here, which is no failure.
+func (c *Carrier) report(ctx context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
 		c.said = ""
+		return
+	}
+	if ctx.Err() != nil {
 		return
 	}
 	words := ends.ReplaceAllString(err.Error(), ":")

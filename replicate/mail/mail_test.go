@@ -504,6 +504,7 @@ func TestTheEndOfTheWriterEndsAConnection(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Less(t, time.Since(began), o.config.Limit/2)
 	require.Zero(t, o.last().Attempts)
+	require.NotContains(t, o.log.String(), "can't be sent", "it is no fault of the mail server")
 }
 
 // TestAServerThatHangsAtTheEndHoldsUpNothing: the message is accepted, and nobody waits for the farewell.

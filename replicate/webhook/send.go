@@ -73,7 +73,9 @@ func (c *Carrier) Carry(ctx context.Context, list []notice.Notice) []notice.Outc
 		})
 	}
 	all.Wait()
-	c.report(outcomes)
+	if ctx.Err() == nil { // else the calls were cut short
+		c.report(outcomes)
+	}
 	return outcomes
 }
 

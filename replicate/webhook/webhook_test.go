@@ -287,6 +287,19 @@ func TestThatNoWebhookIsReachedIsLoggedOnce(t *testing.T) {
 	require.Equal(t, 2, logged(), "again")
 }
 
+// TestACallThatTheStopCutsShortIsNoFault: no operator is to look for it.
+func TestACallThatTheStopCutsShortIsNoFault(t *testing.T) {
+	log := new(testkit.Log)
+	carrier := New(Config{Private: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	ctx, stop := context.WithCancel(t.Context())
+	over := make(chan struct{})
+	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stop(); <-over }))
+	defer slow.Close()
+	defer close(over)
+	carrier.Carry(ctx, []notice.Notice{{ID: "a", URL: slow.URL, Secret: Secret([24]byte{1})}})
+	require.Empty(t, log.String())
+}
+
 // TestANameServerThatHangsSaysNothingAboutAHost, so that no owner looks for a mistake in a right address.
 func TestANameServerThatHangsSaysNothingAboutAHost(t *testing.T) {
 	for want, err := range map[string]*net.DNSError{
