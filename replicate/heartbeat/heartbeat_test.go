@@ -93,6 +93,19 @@ func TestALockThatStaysIsAnError(t *testing.T) {
 	require.Contains(t, log.String(), "level=ERROR")
 }
 
+// TestALockLastsSinceItBegan: one before the database was emptied is another.
+func TestALockLastsSinceItBegan(t *testing.T) {
+	log := new(testkit.Log)
+	h := failureLog{log: slog.New(slog.NewTextHandler(log, nil))}
+	at := time.Unix(0, 0)
+	h.note(errLocked{}, at)
+	h.note(errMissing{}, at.Add(time.Second))
+	h.note(errLocked{}, at.Add(2*lockedPatience))
+	require.NotContains(t, log.String(), "level=ERROR")
+	h.note(errLocked{}, at.Add(3*lockedPatience))
+	require.Contains(t, log.String(), "level=ERROR")
+}
+
 // TestAnEmptyDatabaseHidesNoError, nor does an error before outlast it: readiness says what is so now.
 func TestAnEmptyDatabaseHidesNoError(t *testing.T) {
 	log := new(testkit.Log)
@@ -189,6 +202,7 @@ func TestAMachineThatStartsWithAWrongClockIsKnownByTheRunBefore(t *testing.T) {
 		"a month ahead, set too far back":  {minute, month, -time.Hour, false},
 		"a month ahead, not set right yet": {minute, month, month - time.Hour, false},
 		"ahead, and off for long":          {5 * time.Hour, month, 0, false},
+		"ahead for as long as a start":     {minute, time.Hour - minute, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
@@ -262,6 +276,23 @@ func TestAClockThatIsBehindIsToldOnce(t *testing.T) {
 	}
 	require.Equal(t, 1, strings.Count(log.String(), "behind=1h0m1s"))
 	require.Contains(t, log.String(), "taken back\"")
+}
+
+// TestWhatIsTakenBackIsToldOnce: the heartbeats after it are as usual.
+func TestWhatIsTakenBackIsToldOnce(t *testing.T) {
+	log := new(testkit.Log)
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	var clock beatClock
+	start := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	for since := time.Duration(0); since < 20*time.Second; since += time.Second {
+		at := start.Add(since)
+		if since == 5*time.Second {
+			at = at.Add(time.Hour)
+		}
+		clock.mayGoBack(at, since)
+		clock.wrote(at, at, since, logger)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "are taken back\""))
 }
 
 // TestNothingIsSaidToBeTakenBackThatIsNot: of a clock that was behind for a while there was nothing ahead, and
