@@ -620,6 +620,48 @@ func TestASenderFindsAndSendsByItself(t *testing.T) {
 	})
 }
 
+// untilStop has an attempt under way when the writer is stopped.
+type untilStop struct{ begun chan struct{} }
+
+func (u untilStop) Carry(ctx context.Context, list []notice.Notice) []notice.Outcome {
+	close(u.begun)
+	<-ctx.Done()
+	return make([]notice.Outcome, len(list))
+}
+
+// TestAStopIsNoFaultOfTheLedger, also in the middle of an attempt.
+func TestAStopIsNoFaultOfTheLedger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		o := noticetest.New(t)
+		o.Configure(func(c *notice.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+		carrier := untilStop{make(chan struct{})}
+		o.Open(notice.Way{Channel: notice.Mail, Carrier: carrier})
+		o.SetMail(1, 0)
+		require.NoError(t, o.Test(o.Mail(1)))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- o.Sender.Run(ctx) }()
+		<-carrier.begun
+		cancel()
+		require.NoError(t, <-ended)
+		require.Empty(t, log.String())
+	})
+}
+
+// TestTheTimeOfANoticeIsInUTC, wherever the writer is.
+func TestTheTimeOfANoticeIsInUTC(t *testing.T) {
+	here := time.Local
+	time.Local = time.FixedZone("here", 3600)
+	defer func() { time.Local = here }()
+	carrier := &taker{}
+	o := noticetest.New(t, notice.Way{Channel: notice.Mail, Carrier: carrier})
+	o.SetMail(1, 0)
+	require.NoError(t, o.Test(o.Mail(1)))
+	require.Equal(t, 1, o.Send(notice.Mail))
+	require.Contains(t, carrier.got[0].Body, `"timestamp":"`+o.Now.UTC().Format("2006-01-02T15:04:05")+`Z"`)
+}
+
 // TestAKeyWhoseEndIsChangedIsToldOfAgain: its owner was told another day.
 func TestAKeyWhoseEndIsChangedIsToldOfAgain(t *testing.T) {
 	o := noticetest.New(t, byWebhook)
