@@ -2,6 +2,7 @@ package schema
 
 import (
 	"context"
+	"database/sql"
 	"regexp"
 	"testing"
 
@@ -72,6 +73,13 @@ func TestDatabasesRefuseWhatCannotBe(t *testing.T) {
 		{Ledger, "INSERT INTO notice_target (account, channel, user, low, low_told, created_at) VALUES (1, 'mail', 1, 0, 0, 1)", "UNIQUE"},
 		{Ledger, "INSERT INTO notice_target (account, channel, low, low_told, created_at) VALUES (1, 'mail', 0, 0, 1)", "CHECK"},
 		{Ledger, "INSERT INTO notice (id, target, kind, about, at, body) VALUES ('2', 1, 'low', '2026-11', 1, '{}')", "UNIQUE"},
+		{Ledger, "INSERT INTO notice_target (account, channel, low, low_told, created_at) VALUES (1, 'fax', 0, 0, 1)", "CHECK"},
+		{Ledger, "INSERT INTO notice_target (account, channel, low, low_told, created_at) VALUES (9, 'webhook', 0, 0, 1)", "FOREIGN KEY"},
+		{Ledger, "INSERT INTO notice (id, target, kind, about, at, body) VALUES ('2', 9, 'low', '2026-11', 1, '{}')", "FOREIGN KEY"},
+		{Ledger, "INSERT INTO api_key (account, name, hash, shown, created_at) VALUES (9, '', x'02', '', 1)", "FOREIGN KEY"},
+		{Ledger, "INSERT INTO owner_token (account, name, hash, role, made_by, created_at, ends_at) VALUES (9, '', x'01', 'all', '', 1, 2)", "FOREIGN KEY"},
+		{Ledger, "INSERT INTO user (email, password, account, operator, created_at) VALUES ('b@example.com', '', 9, 0, 1)", "FOREIGN KEY"},
+		{Ledger, "INSERT INTO invitation (hash, email, account, operator, resets, expires_at) VALUES (x'01', 'b@example.com', 9, 0, 0, 1)", "FOREIGN KEY"},
 		{Access, "INSERT INTO api_key (id, account, hash) VALUES (2, 1, x'01')", "UNIQUE"},
 		{Access, "INSERT INTO heartbeat VALUES (2, 0)", "CHECK"},
 		{Access, "UPDATE account SET plan = 'none'", "FOREIGN KEY"},
@@ -80,6 +88,9 @@ func TestDatabasesRefuseWhatCannotBe(t *testing.T) {
 		{Registry, "INSERT INTO pushing (id, release, back, token, claimed, batch) VALUES (2, 'a', 0, 't', 't', 0)", "CHECK"},
 		{Registry, "INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners) VALUES ('a', 2, 0, 0, 0, 0, 0)", "UNIQUE"},
 		{Registry, "INSERT INTO heartbeat VALUES (2, 0)", "CHECK"},
+		{Registry, "INSERT INTO content_whole VALUES (2)", "CHECK"},
+		{Registry, "INSERT INTO search_push VALUES (2, 0, 1)", "CHECK"},
+		{Registry, "INSERT INTO unreleased VALUES (2, 1)", "CHECK"},
 	} {
 		db, ctx := openTemp(t), context.Background()
 		require.NoError(t, Migrate(ctx, db, c.database))
@@ -88,6 +99,47 @@ func TestDatabasesRefuseWhatCannotBe(t *testing.T) {
 		_, err = db.Exec(c.statement)
 		require.ErrorContains(t, err, c.says, c.statement)
 	}
+}
+
+// TestEveryTableIsStrict: SQLite would store a text in a column of numbers otherwise, and a text that looks like a
+// number, such as a name, as a number.
+func TestEveryTableIsStrict(t *testing.T) {
+	for _, database := range []Database{Registry, Access, Ledger} {
+		db, ctx := openTemp(t), context.Background()
+		require.NoError(t, Migrate(ctx, db, database))
+		require.Empty(t, textsOf(t, db, `SELECT name FROM pragma_table_list
+			WHERE type = 'table' AND NOT strict AND name NOT LIKE 'sqlite_%' ORDER BY name`), database)
+	}
+}
+
+// TestOnlyTheseColumnsMayBeNull of the databases of the centre. The writer reads the others without asking.
+func TestOnlyTheseColumnsMayBeNull(t *testing.T) {
+	for database, want := range map[Database][]string{
+		Access: {"api_key.old_hash"},
+		Ledger: {
+			"api_key.expires_at", "api_key.old_ends_at", "api_key.old_hash", "api_key.revoked_at", "audit.account",
+			"invitation.account", "notice.delivered_at", "notice.next_at", "notice_target.user", "user.account",
+		},
+	} {
+		db, ctx := openTemp(t), context.Background()
+		require.NoError(t, Migrate(ctx, db, database))
+		require.Equal(t, want, textsOf(t, db, `SELECT t.name || '.' || c.name FROM pragma_table_list t, pragma_table_info(t.name) c
+			WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%' AND NOT c."notnull" AND NOT c.pk ORDER BY 1`), database)
+	}
+}
+
+func textsOf(t *testing.T, db *sql.DB, query string) (texts []string) {
+	t.Helper()
+	rows, err := db.Query(query)
+	require.NoError(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		require.NoError(t, rows.Scan(&text))
+		texts = append(texts, text)
+	}
+	require.NoError(t, rows.Err())
+	return texts
 }
 
 // TestNoIDIsGivenTwice: what an edge still names belongs to nobody else, also when its row is gone.
@@ -142,19 +194,10 @@ func TestTablesThatGrowAreReadThroughAnIndex(t *testing.T) {
 func TestANewLedgerHasThePlans(t *testing.T) {
 	db, ctx := openTemp(t), context.Background()
 	require.NoError(t, Migrate(ctx, db, Ledger))
-	rows, err := db.Query("SELECT id || printf(' %d %d %d %d %d', api_access, per_minute, monthly_volume, email, phone) FROM plan ORDER BY monthly_volume")
-	require.NoError(t, err)
-	defer rows.Close()
-	var plans []string
-	for rows.Next() {
-		var plan string
-		require.NoError(t, rows.Scan(&plan))
-		plans = append(plans, plan)
-	}
-	require.NoError(t, rows.Err())
+	plans := textsOf(t, db, "SELECT id || printf(' %d %d %d %d %d', api_access, per_minute, monthly_volume, email, phone) FROM plan ORDER BY monthly_volume")
 	require.Equal(t, []string{"free 0 0 0 0 0", "starter 1 60 10000 0 0", "growth 1 300 100000 1 0", "scale 1 1200 1000000 1 1"}, plans)
 
-	_, err = db.Exec("INSERT INTO node (name, token_hash, created_at) VALUES ('east', x'01', 1)")
+	_, err := db.Exec("INSERT INTO node (name, token_hash, created_at) VALUES ('east', x'01', 1)")
 	require.NoError(t, err)
 	var sums string
 	require.NoError(t, db.QueryRow(`SELECT printf('%d %d %d %d, next ids %d', retired, epoch, declared, restoring,
@@ -162,7 +205,8 @@ func TestANewLedgerHasThePlans(t *testing.T) {
 	require.Equal(t, "0 0 1 0, next ids 3", sums, "an edge that is new has nothing to declare; after a restore ids leap, also of empty tables")
 }
 
-// TestDueNoticesAndOldRequestsAreFoundByAnIndex, as the writer looks for them every few seconds.
+// TestDueNoticesAndOldRequestsAreFoundByAnIndex, as the writer looks for them every few seconds, and so is the usage
+// of an account since a time, which pages show.
 func TestDueNoticesAndOldRequestsAreFoundByAnIndex(t *testing.T) {
 	db, ctx := openTemp(t), context.Background()
 	require.NoError(t, Migrate(ctx, db, Ledger))
@@ -172,6 +216,7 @@ func TestDueNoticesAndOldRequestsAreFoundByAnIndex(t *testing.T) {
 		"SELECT id FROM notice WHERE target = 1 ORDER BY at DESC":                       "notice_by_target (target=?)",
 		"SELECT code FROM request_log WHERE id > 'a'":                                   "COVERING INDEX request_log_by_id (id>?)",
 		"SELECT 1 FROM audit WHERE account = 1 ORDER BY id DESC":                        "audit_by_account (account=?)",
+		"SELECT 1 FROM usage WHERE account = 1 AND hour >= 9":                           "PRIMARY KEY (account=? AND hour>?)",
 	} {
 		rows, err := db.Query("EXPLAIN QUERY PLAN " + query)
 		require.NoError(t, err)
