@@ -46,6 +46,9 @@ func TestANewLimitCountsThisMonthAndTheLast(t *testing.T) {
 	_, err = tx.Exec(`INSERT INTO account (id, name, email, plan, suspended, created_at) VALUES (1, '', '', 'scale', 0, 0);
 		INSERT INTO api_key (id, account, name, hash, shown, created_at) VALUES (7, 1, '', x'01', '', 0)`)
 	require.NoError(t, err)
+	_, err = tx.Exec(`INSERT INTO usage (account, key, hour, endpoint, outcome, count) VALUES (1, 7, ?1, 1, ?2, 50), (1, 7, ?1, 1, ?3, 60)`,
+		firstHour(current), charge.NotFound, charge.Failed) // which cost nothing
+	require.NoError(t, err)
 	for month, count := range map[int32]int64{current - 2: 1, current - 1: 2, current: 3} {
 		for _, hour := range []int32{firstHour(month), firstHour(month+1) - 1} {
 			_, err := tx.Exec(`INSERT INTO usage (account, key, hour, endpoint, outcome, count) VALUES (1, 7, ?, 1, ?, ?)`, hour, charge.Found, count)
@@ -55,6 +58,48 @@ func TestANewLimitCountsThisMonthAndTheLast(t *testing.T) {
 	k := &keyLimit{spent: map[int32]int64{}}
 	require.NoError(t, k.sum(t.Context(), tx, syncproto.EndOfMonth(current)-1, 7))
 	require.Equal(t, map[int32]int64{current - 1: 4, current: 6}, k.spent)
+
+	_, err = tx.Exec(`INSERT INTO usage (account, key, hour, endpoint, outcome, count) VALUES (1, 8, ?, 1, ?, 1)`, firstHour(current+9), charge.Found)
+	require.NoError(t, err)
+	k = &keyLimit{spent: map[int32]int64{}}
+	require.NoError(t, k.sum(t.Context(), tx, syncproto.EndOfMonth(current)-1, 7))
+	require.Equal(t, map[int32]int64{current - 1: 4, current: 6}, k.spent, "an edge's clock that is ahead hides no month")
+}
+
+// TestTheMonthsOfAKeyAreStored as they are counted: each with its sum, and none that is counted no more.
+func TestTheMonthsOfAKeyAreStored(t *testing.T) {
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "ledger.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))
+	_, err = db.Exec(`INSERT INTO account (id, name, email, plan, suspended, created_at) VALUES (1, '', '', 'scale', 0, 0);
+		INSERT INTO api_key (id, account, name, hash, shown, created_at, monthly_credits) VALUES (7, 1, '', x'01', '', 0, 5), (8, 1, '', x'02', '', 0, 5)`)
+	require.NoError(t, err)
+	const current = 24_317
+	now := syncproto.EndOfMonth(current) - 1
+	l, err := Load(t.Context(), db)
+	require.NoError(t, err)
+	require.NoError(t, l.LoadKeyLimits(t.Context(), db, now))
+	for month := int32(current - keptMonths); month <= current; month++ {
+		for range 2 {
+			for key := range int64(2) {
+				l.countKey(now, &syncproto.Usage{Account: 1, Key: 7 + key, Hour: firstHour(month), Outcome: charge.Found, Count: 1 + key})
+			}
+			tx, err := db.Begin()
+			require.NoError(t, err)
+			defer tx.Rollback()
+			require.NoError(t, l.Flush(t.Context(), tx, now, nil))
+			require.NoError(t, tx.Commit())
+		}
+	}
+	loaded, err := Load(t.Context(), db)
+	require.NoError(t, err)
+	require.NoError(t, loaded.LoadKeyLimits(t.Context(), db, now))
+	for key, k := range l.keyLimits {
+		require.Len(t, k.spent, keptMonths)
+		require.EqualValues(t, 2*(key-6), k.spent[current])
+		require.Equal(t, k, loaded.keyLimits[key])
+	}
 }
 
 func TestTheFirstHourOfAMonth(t *testing.T) {

@@ -96,6 +96,76 @@ func TestUnresolvedChargesAreStoredOnce(t *testing.T) {
 	require.Equal(t, 1, rows)
 }
 
+// TestAChargeThatWasCreditedIsNotInDoubtAgain when its edge, or another, reports it once more.
+func TestAChargeThatWasCreditedIsNotInDoubtAgain(t *testing.T) {
+	c := newCluster(t, 7)
+	c.calm = true
+	for _, edge := range c.edges[:2] {
+		e := c.ledger.Edge(edge.name)
+		session := c.ledger.Hello(c.now, e, &syncproto.Hello{Boot: 1}).Session
+		doubt := syncproto.Unresolved{ID: "r-1", Account: 2, Key: 20, AtMillis: c.now}
+		for seq := range uint64(2) {
+			c.ledger.Sync(c.now, e, &syncproto.Sync{Session: session, Batch: &syncproto.Batch{Seq: seq + 1, Unresolved: []syncproto.Unresolved{doubt}}})
+			c.commit()
+			c.exec(`UPDATE unresolved SET credited = 1 WHERE node = ?`, c.edges[0].name)
+		}
+	}
+	var node string
+	var credited bool
+	require.NoError(t, c.db.QueryRow(`SELECT node, credited FROM unresolved`).Scan(&node, &credited))
+	require.Equal(t, c.edges[0].name, node)
+	require.True(t, credited)
+}
+
+// TestUsageThatIsBeyondAllMeasureIsStored within bounds: an edge that has lost count must not end all commits.
+func TestUsageThatIsBeyondAllMeasureIsStored(t *testing.T) {
+	l, db, commit := onFile(t)
+	e := l.Edge("one")
+	session := l.Hello(at, e, &syncproto.Hello{Boot: 1}).Session
+	require.NoError(t, commit())
+	_, err := db.Exec(`INSERT INTO usage (account, key, hour, endpoint, outcome, count) VALUES (1, 1, 1, 1, 3, 1 << 62), (1, 1, 2, 1, 3, -(1 << 62))`)
+	require.NoError(t, err)
+	for seq := range uint64(3) {
+		var usage []syncproto.Usage
+		for hour, count := range map[int32]int64{1: 1 << 40, 2: -1 << 40} {
+			usage = append(usage, syncproto.Usage{Account: 1, Key: 1, Hour: hour, Endpoint: charge.Companies, Outcome: charge.Failed, Count: count})
+		}
+		l.Sync(at, e, &syncproto.Sync{Session: session, Batch: &syncproto.Batch{Seq: seq + 1, Usage: usage}})
+		require.NoError(t, commit())
+	}
+	var most, least int64
+	require.NoError(t, db.QueryRow(`SELECT max(count), min(count) FROM usage`).Scan(&most, &least))
+	require.EqualValues(t, 1<<62, most)
+	require.EqualValues(t, -1<<62, least)
+}
+
+// TestARestoreGoesOnWhenTheWriterStartsAgain: the edges that have not declared their leases are awaited still.
+func TestARestoreGoesOnWhenTheWriterStartsAgain(t *testing.T) {
+	_, db, commit := onFile(t)
+	require.NoError(t, commit())
+	for _, restored := range []bool{true, false} {
+		_, err := ledger.TakeGeneration(t.Context(), db, 1, restored, ledger.Holder{})
+		require.NoError(t, err)
+		l, err := ledger.Load(t.Context(), db)
+		require.NoError(t, err)
+		require.True(t, l.Restoring)
+		require.Equal(t, []string{"one"}, l.Awaited())
+	}
+}
+
+// TestABackupThatIsRestoredTwiceGivesOtherIDs: edges may name those that were given after the first time.
+func TestABackupThatIsRestoredTwiceGivesOtherIDs(t *testing.T) {
+	var last [2]int64
+	for i := range last {
+		_, db, commit := onFile(t)
+		require.NoError(t, commit())
+		_, err := ledger.TakeGeneration(t.Context(), db, uint64(1000*i), true, ledger.Holder{})
+		require.NoError(t, err)
+		require.NoError(t, db.QueryRow(`SELECT seq FROM sqlite_sequence WHERE name = 'api_key'`).Scan(&last[i]))
+	}
+	require.EqualValues(t, 1000, last[1]-last[0])
+}
+
 // TestSpentCreditsAreEnteredOnceAnHour checks the credit journal, which is also the account's statement.
 func TestSpentCreditsAreEnteredOnceAnHour(t *testing.T) {
 	c := newCluster(t, 7)
