@@ -287,3 +287,22 @@ func TestAnOwnerTriesASearch(t *testing.T) {
 	h.WaitFor(`document.activeElement.id === "record-title"`)
 	h.RequireClean(h.dashboard, h.reference)
 }
+
+// TestAnOwnerSeesTheAnswerToTheLastSearch also when that to the one before comes later.
+func TestAnOwnerSeesTheAnswerToTheLastSearch(t *testing.T) {
+	t.Parallel()
+	h := newHousehold(t)
+	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
+	h.WithoutAddress()
+	h.HoldAnswers("pandim")
+	h.Type("#try-name", "pandim online solutions\r")
+	h.WaitFor(`window.release !== undefined`)
+	h.Eval(`document.querySelector("#try-name").value = ""`)
+	h.Type("#try-name", "no such name at all\r")
+	const said = `document.querySelector("#try-said").textContent`
+	h.WaitFor(said + ` === "No name matches."`)
+	h.ReleaseAnswers()
+	require.Equal(t, "No name matches.", h.Eval(said))
+	require.Equal(t, "true", h.Eval(`String(document.querySelector("#try-matches").hidden)`))
+	h.RequireClean(h.dashboard, h.reference)
+}

@@ -71,6 +71,36 @@ func TestTheStartPageSuggestsNames(t *testing.T) {
 	p.RequireClean(base)
 }
 
+// TestTheStartPageShowsTheAnswerToTheLastSearch also when that to the one before comes later.
+func TestTheStartPageShowsTheAnswerToTheLastSearch(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/")
+	p.HoldAnswers("every")
+	p.Type("#name", "sandbox every field\r")
+	p.WaitFor(`window.release !== undefined`)
+	p.Eval(`document.querySelector("#name").value = ""`)
+	p.Type("#name", "no such name at all\r")
+	const last = `document.querySelector("#said").textContent.startsWith("No name matches")`
+	p.WaitFor(last)
+	p.ReleaseAnswers()
+	require.Equal(t, "true", p.Eval(last+`.toString()`))
+	require.Equal(t, "true", p.Eval(`document.querySelector("#matches").hidden.toString()`))
+	p.RequireClean(base)
+}
+
+// TestALinkToARecordOfASearchShowsBoth, as after the page was loaded anew.
+func TestALinkToARecordOfASearchShowsBoth(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.openRecord(base)
+	record := p.Eval(`location.hash`)
+	p.open(base + "/?name=sandbox+every+field" + record)
+	p.WaitFor(`document.querySelectorAll("#matches a").length === 2`)
+	p.WaitFor(`document.querySelector("#record-title")?.textContent.startsWith("SANDBOX EVERY FIELD")`)
+	p.RequireClean(base)
+}
+
 // openOperation opens a lookup in the reference and makes its call.
 func (p *tab) openOperation(base string) {
 	p.T.Helper()

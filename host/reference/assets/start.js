@@ -12,8 +12,14 @@ const form = $("search"), input = $("name"), said = $("said");
 const matches = $("matches"), record = $("record"), meant = $("meant"), suggestions = $("suggestions");
 const samples = document.querySelector(".call .samples");
 
-/** Calls the service and shows the call; returns the data, or null after a problem. */
+let calls = 0;
+
+/**
+ * Calls the service and shows the call; returns the data, null after a problem, or undefined when another call
+ * has begun meanwhile: its answer is the one to show, whichever comes first.
+ */
 async function call(path) {
+  const number = ++calls;
   suggest([]);
   showCall(samples, path);
   said.textContent = "Asking…";
@@ -23,6 +29,10 @@ async function call(path) {
     response = await fetch(path, { headers: { Authorization: "Bearer " + sandboxKey } });
     body = await response.json();
   } catch {
+    body = undefined;
+  }
+  if (number !== calls) return undefined;
+  if (body === undefined) {
     said.textContent = "The service cannot be reached. Try again in a moment.";
     return null;
   }
@@ -52,7 +62,8 @@ async function search(name) {
   input.value = name;
   record.hidden = true;
   const found = await call("/v1/search/companies?" + new URLSearchParams({ name, limit: 10 }));
-  if (!found) {
+  if (found === undefined) return;
+  if (found === null) {
     matches.hidden = true;
     return;
   }
@@ -81,7 +92,8 @@ function suggest(names) {
 
 async function open(type, id) {
   const data = await call(paths[type] + encodeURIComponent(id));
-  if (!data) {
+  if (data === undefined) return;
+  if (data === null) {
     record.hidden = true;
     return;
   }
@@ -194,5 +206,5 @@ document.querySelectorAll("[data-query]").forEach((chip) => {
 });
 addEventListener("hashchange", follow);
 const asked = new URLSearchParams(location.search).get("name");
-if (asked) search(asked);
+if (asked) await search(asked); // first: a record that is asked for as well is shown below its matches
 if (location.hash.length > 1) follow();

@@ -263,6 +263,30 @@ func (p *Tab) until(met func() bool, what string) {
 	}
 }
 
+// HoldAnswers has the page's scripts wait for answers to calls whose address contains a text, until the page's
+// release() is called. That is there once such an answer has come.
+func (p *Tab) HoldAnswers(part string) {
+	p.T.Helper()
+	p.Eval(fmt.Sprintf(`(() => {
+		const ask = window.fetch;
+		window.fetch = async (address, options) => {
+			const answer = await ask(address, options);
+			if (!String(address).includes(%q)) return answer;
+			const body = await answer.json();
+			const { ok, status, statusText, headers } = answer;
+			return { ok, status, statusText, headers, json: () => new Promise((go) => { window.release = () => go(body); }) };
+		};
+		return "";
+	})()`, part))
+}
+
+// ReleaseAnswers ends HoldAnswers for the answer that came last, and waits until the page has dealt with it.
+func (p *Tab) ReleaseAnswers() {
+	p.T.Helper()
+	p.Eval(`(release(), setTimeout(() => { window.released = true; }), "")`)
+	p.WaitFor(`window.released`)
+}
+
 // Eval returns the value of a JavaScript expression as a text.
 func (p *Tab) Eval(expression string) string {
 	p.T.Helper()

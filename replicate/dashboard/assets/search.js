@@ -6,7 +6,11 @@ const sandboxKey = "reg_sandbox_public";
 const $ = (id) => document.getElementById(id);
 const lookups = $("try").dataset.lookups;
 
+let searches = 0;
+
+/** Searches, and shows what was found unless another search has begun meanwhile. */
 async function search(name) {
+  const number = ++searches;
   $("try-name").value = name;
   $("try-said").textContent = "Asking…";
   show("matches", []);
@@ -16,6 +20,10 @@ async function search(name) {
     response = await fetch(`${lookups}/v1/search/companies?${new URLSearchParams({ name })}`, { headers: { Authorization: "Bearer " + sandboxKey } });
     body = await response.json();
   } catch {
+    body = undefined;
+  }
+  if (number !== searches) return;
+  if (body === undefined) {
     $("try-said").textContent = `${lookups} cannot be reached. Try again in a moment.`;
     return;
   }
