@@ -117,6 +117,25 @@ func TestAChargeThatWasCreditedIsNotInDoubtAgain(t *testing.T) {
 	require.True(t, credited)
 }
 
+// TestAChangedPlanIsStoredWhole: each of its fields is what it was set to last.
+func TestAChangedPlanIsStoredWhole(t *testing.T) {
+	l, db, commit := onFile(t)
+	for _, plan := range []ledger.Plan{
+		{ID: "starter", APIAccess: true, PerMinute: 1, MonthlyVolume: 2},
+		{ID: "starter", Email: true, Phone: true, PerMinute: 3, MonthlyVolume: 4},
+		{ID: "starter", APIAccess: true, Phone: true, PerMinute: 5, MonthlyVolume: 6},
+		{ID: "starter", APIAccess: true, Email: true, PerMinute: 7, MonthlyVolume: 8},
+	} {
+		l.SetPlan(at, plan)
+		require.NoError(t, commit())
+		loaded, err := ledger.Load(t.Context(), db)
+		require.NoError(t, err)
+		stored, ok := loaded.Plan("starter")
+		require.True(t, ok)
+		require.Equal(t, plan, stored)
+	}
+}
+
 // TestUsageThatIsBeyondAllMeasureIsStored within bounds: an edge that has lost count must not end all commits.
 func TestUsageThatIsBeyondAllMeasureIsStored(t *testing.T) {
 	l, db, commit := onFile(t)
