@@ -59,6 +59,27 @@ func TestTheCreditsOfAnAccountAreItsOwn(t *testing.T) {
 	require.EqualValues(t, 1, a.Compensated, "once")
 }
 
+// TestCreditsAreListedInTheOrderOfTheirChanges also when the clock was set back between two of them.
+func TestCreditsAreListedInTheOrderOfTheirChanges(t *testing.T) {
+	_, client, clock := runForRoles(t)
+	account, _ := keyFor(t, client)
+	for _, c := range []struct {
+		amount int64
+		after  time.Duration
+	}{{30, 0}, {20, -time.Minute}, {10, 2 * time.Minute}} {
+		clock.pass(c.after)
+		_, err := client.ChangeCredits(t.Context(), account, CreditChange{Amount: c.amount})
+		require.NoError(t, err)
+	}
+	entries, err := client.Credits(t.Context(), account)
+	require.NoError(t, err)
+	var amounts []int64
+	for _, e := range entries {
+		amounts = append(amounts, e.Amount)
+	}
+	require.Equal(t, []int64{30, 20, 10}, amounts)
+}
+
 // TestWhatIsWrittenHasItsLength: notes of 500 characters, requests of 64 KiB.
 func TestWhatIsWrittenHasItsLength(t *testing.T) {
 	w, client, _ := runForRoles(t)

@@ -102,6 +102,47 @@ func TestAListIsSearchedByEachOfItsFields(t *testing.T) {
 	}
 }
 
+// TestASearchTakesWhatIsTyped as it is: in a name, an address or a number, _ and % are characters like others.
+func TestASearchTakesWhatIsTyped(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	parts := []string{"a_b", "axb", "a%b", "d", "e", "f", "g", "h", "i", "j", "k"}
+	for i, part := range parts {
+		_, err := client.AddAccount(t.Context(), "Account "+part, "bills-"+part+"@example.com", "starter")
+		require.NoError(t, err)
+		_, err = w.config.Ledger.Exec(`INSERT INTO user (email, password, account, operator, created_at) VALUES (?, '', ?, 0, 0)`,
+			"person-"+part+"@example.com", i+1)
+		require.NoError(t, err)
+	}
+	for search, want := range map[string][]string{
+		"Account+a_b": {"Account a_b"}, "bills-a_b": {"Account a_b"}, "person-a_b": {"Account a_b"},
+		"Account+a%25b": {"Account a%b"}, "bills-a%25b": {"Account a%b"}, "person-a%25b": {"Account a%b"},
+		"bills%25example": nil, "bills%5C%25": nil, "1": {"Account a_b"}, "11": {"Account k"},
+	} {
+		require.Equal(t, want, names(readAs[Page[Account]](t, w, "/v1/accounts?search="+search)), search)
+	}
+	for _, part := range parts[:3] {
+		_, err := client.AddKey(t.Context(), 1, "key "+part)
+		require.NoError(t, err)
+	}
+	for search, want := range map[string]int{"key+a_b": 1, "key+a%25b": 1, "key%25b": 0, "key+axb": 1, "key": 3} {
+		require.Len(t, readAs[Page[Key]](t, w, "/v1/accounts/1/keys?search="+search).Data, want, search)
+	}
+}
+
+// TestAnEntryOfNoAccountIsOfAccountZero in the audit log: what an operator does for all.
+func TestAnEntryOfNoAccountIsOfAccountZero(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	_, err := client.AddAccount(t.Context(), "Acme", "", "starter")
+	require.NoError(t, err)
+	_, err = client.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	of := map[string]int64{}
+	for _, entry := range readAs[Page[AuditEntry]](t, w, "/v1/audit").Data {
+		of[entry.Act] = entry.Account
+	}
+	require.Equal(t, map[string]int64{"POST /v1/nodes": 0, "POST /v1/accounts": 1}, of)
+}
+
 func TestWhatAListDoesNotTakeIsRefused(t *testing.T) {
 	w, client, _ := runForRoles(t)
 	_, err := client.AddAccount(t.Context(), "Acme", "", "starter")

@@ -100,6 +100,30 @@ func TestTheLastRequestsOfAKeyAreKept(t *testing.T) {
 	require.Empty(t, p.Data, "also where nothing is asked any more")
 }
 
+// TestARequestIsLoggedAsItWasToldFirst: an edge that sends requests again, or another that names one of them, changes
+// nothing.
+func TestARequestIsLoggedAsItWasToldFirst(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	_, key := keyFor(t, client)
+	first := Served{ID: requestID(clock.now(), 1), Key: key.ID, Endpoint: "companies", Status: 200, Credits: 1}
+	again := Served{ID: first.ID, Key: key.ID, Endpoint: "llps", Status: 503, Code: "overloaded"}
+	for _, c := range []struct {
+		node   string
+		served []Served
+	}{{"one", []Served{first, again}}, {"two", []Served{again}}} {
+		node, err := client.AddNode(t.Context(), c.node)
+		require.NoError(t, err)
+		for _, served := range c.served {
+			require.NoError(t, clientOf(w, node.Token).SendRequests(t.Context(), []Served{served}))
+			require.NoError(t, w.requests.tick(t.Context()))
+		}
+	}
+	p, err := client.RequestPage(t.Context(), RequestQuery{}, ListQuery{})
+	require.NoError(t, err)
+	require.Len(t, p.Data, 1)
+	require.Equal(t, []any{"one", "companies", 200, "", 1}, []any{p.Data[0].Node, p.Data[0].Endpoint, p.Data[0].Status, p.Data[0].Code, p.Data[0].Credits})
+}
+
 func TestAnOwnersTokenSeesItsOwnRequests(t *testing.T) {
 	w, client, clock := runForRoles(t)
 	account, key := keyFor(t, client)

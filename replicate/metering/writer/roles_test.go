@@ -211,6 +211,7 @@ func TestATokenIsShownOnceAndEnds(t *testing.T) {
 		require.ErrorIs(t, err, ErrNotFound)
 	})
 	t.Run("and its name can be used again", func(t *testing.T) {
+		clock.pass(time.Minute)
 		again, err := first.AddToken(t.Context(), "ci", RoleNodes, time.Hour)
 		require.NoError(t, err)
 		require.NotEqual(t, made.Token, again.Token)
@@ -219,6 +220,7 @@ func TestATokenIsShownOnceAndEnds(t *testing.T) {
 		list, err := first.Tokens(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, []OperatorToken{again.OperatorToken}, list)
+		require.Equal(t, clock.now().Truncate(time.Millisecond).UTC(), again.Created, "not when the one before was made")
 		_, err = clientOf(w, again.Token).AddNode(t.Context(), "edge-1")
 		require.NoError(t, err)
 		clock.pass(time.Hour)
