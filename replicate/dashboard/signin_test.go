@@ -464,6 +464,42 @@ func TestTheBrowsersUsedLastAreKnown(t *testing.T) {
 	require.Equal(t, 2, w.count(`SELECT count(*) FROM device WHERE seen_at = ?`, w.clock().UnixMilli()))
 }
 
+// TestTheBrowserOfASignInIsKnownAmongManyOfThatMoment: it is not the one of the 21 that goes.
+func TestTheBrowserOfASignInIsKnownAmongManyOfThatMoment(t *testing.T) {
+	w := newWorld(t)
+	w.owner("Acme", 0)
+	w.exec(`DELETE FROM device`)
+	for i := range 20 {
+		w.exec(`INSERT INTO device (hash, user, seen_at) SELECT ?, id, ? FROM user`, []byte{byte(i)}, w.clock().UnixMilli())
+	}
+	w.browser().requireIn("acme@example.com")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM device WHERE length(hash) = 32`))
+	require.Equal(t, 20, w.count(`SELECT count(*) FROM device`))
+}
+
+// TestABrowserIsKnownForThoseWhoSignedInThere: there, guesses at another's password count as a stranger's, until that
+// person has signed in, too.
+func TestABrowserIsKnownForThoseWhoSignedInThere(t *testing.T) {
+	w := newWorld(t)
+	account := w.account("Acme", 0)
+	w.person("bob@example.com", account)
+	w.person("eve@example.com", account)
+	shared := w.browser().requireIn("bob@example.com")
+	shared.post("/sign-out")
+	guess := func(b *browser) {
+		for range 10 {
+			b.signIn("eve@example.com", "wrong words in here")
+		}
+		require.Equal(t, http.StatusTooManyRequests, w.browser().signIn("eve@example.com", password).StatusCode)
+	}
+	guess(shared)
+	w.pass(16 * time.Minute)
+	shared.requireIn("eve@example.com").post("/sign-out")
+	require.Equal(t, 2, w.count(`SELECT count(DISTINCT user) FROM device`))
+	guess(w.browser())
+	shared.requireIn("eve@example.com")
+}
+
 // TestTwoWhoAcceptOneInvitationAtOnce: the second would have the account of the first, with a password of its own.
 func TestTwoWhoAcceptOneInvitationAtOnce(t *testing.T) {
 	w := newWorld(t)

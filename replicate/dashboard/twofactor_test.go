@@ -160,6 +160,22 @@ func TestACodeIsGoodOnce(t *testing.T) {
 	require.Equal(t, 9+10, w.count(`SELECT count(*) FROM recovery_code`))
 }
 
+// TestTheCodesOfOnePersonAreNoOtherPersons: what one uses up or switches off, another has still.
+func TestTheCodesOfOnePersonAreNoOtherPersons(t *testing.T) {
+	w := newWorld(t)
+	operator := w.operator()
+	owner, _ := w.owner("Acme", 0)
+	one, other := operator.enrol(), owner.enrol()
+	require.Contains(t, w.browser().enter("operator@example.com", one.code(0)).body, "Sign out")
+	require.Contains(t, w.browser().enter("acme@example.com", other.code(0)).body, "Sign out", "at the same time")
+	w.pass(30 * time.Second)
+	p := operator.submit("/settings", "/settings/two-factor/off", "current", password, "code", one.code(0))
+	require.NotContains(t, p.text(), "wrong")
+	require.Zero(t, w.count(`SELECT count(*) FROM two_factor f JOIN user u ON u.id = f.user WHERE u.email = 'operator@example.com'`))
+	require.Contains(t, w.browser().enter("acme@example.com", other.recovery[9]).body, "Sign out")
+	require.Contains(t, owner.get("/settings").text(), "9 recovery codes")
+}
+
 // TestASignInIsCompletedOnce: what asked for its code takes no other one.
 func TestASignInIsCompletedOnce(t *testing.T) {
 	w := newWorld(t)

@@ -26,6 +26,20 @@ func TestAttemptsWhileTheClockWasAheadLockNobodyOut(t *testing.T) {
 	w.browser().requireIn("owner@example.com")
 }
 
+// TestGuessesAreBoundedAgainOnceAClockThatWasAheadIsRight: those that it counted do not stand in for new ones.
+func TestGuessesAreBoundedAgainOnceAClockThatWasAheadIsRight(t *testing.T) {
+	w := newWorld(t)
+	w.person("owner@example.com", w.account("Acme", 0))
+	guess := func() int { return w.browser().signIn("owner@example.com", "wrong words in here").StatusCode }
+	w.pass(yearAhead)
+	require.Equal(t, http.StatusUnprocessableEntity, guess())
+	w.pass(-yearAhead)
+	for range 10 {
+		require.Equal(t, http.StatusUnprocessableEntity, guess())
+	}
+	require.Equal(t, http.StatusTooManyRequests, guess())
+}
+
 // TestASessionOfAClockThatWasAheadEnds rather than last until a week after the time of that clock.
 func TestASessionOfAClockThatWasAheadEnds(t *testing.T) {
 	w := newWorld(t)
