@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -58,6 +59,38 @@ func TestDirectorsListsFollowAppointments(t *testing.T) {
 		w.text("2025-02-01", "cin,din,designation,appointment_date,cessation_date,cessation_reason\nU11111GA2020PTC000002,2,,,2025-01-15,resigned\n")
 		require.Equal(t, "U11111GA2020PTC000002|", w.lists()[1])
 	})
+}
+
+// TestTheAppointmentsOfADirectorAreFoundAfterEveryImport by their index: the first one builds it, later ones keep it.
+func TestTheAppointmentsOfADirectorAreFoundAfterEveryImport(t *testing.T) {
+	w := newFixture(t)
+	for i, text := range []string{listAppointments, listDirectors, listAppointments, listCompanies,
+		"cin,din,designation,appointment_date,cessation_date,cessation_reason\nU11111GA2020PTC000002,2,,,2025-01-15,resigned\n"} {
+		w.text("2025-02-01", text)
+		require.Equal(t, "1", w.row(`SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name = 'appointment_by_director'`), i)
+	}
+}
+
+// TestACompanyWithoutAListGetsOne with its next appointment: NULL stands for no directors, too.
+func TestACompanyWithoutAListGetsOne(t *testing.T) {
+	w := newFixture(t)
+	w.run("2025-01-01", w.file(listAppointments), w.file(listDirectors), w.file(listCompanies))
+	whole := w.lists()
+	w.exec(`UPDATE company SET directors = NULL; DELETE FROM appointment`)
+	w.text("2025-02-01", listAppointments)
+	require.Equal(t, whole, w.lists())
+}
+
+// TestWhatChangesAfterAClockWasAheadIsOfItsOwnTime, also where it changes through an appointment.
+func TestWhatChangesAfterAClockWasAheadIsOfItsOwnTime(t *testing.T) {
+	w := newFixture(t)
+	w.now = w.now.AddDate(1, 0, 0)
+	w.run("2025-01-01", w.file(listCompanies), w.file(listDirectors))
+	w.now = w.now.AddDate(-1, 0, 0)
+	w.text("2025-01-01", listAppointments)
+	now := fmt.Sprint(w.now.Unix())
+	require.Equal(t, now, w.row(`SELECT last_updated FROM company WHERE cin = 'U11111GA2020PTC000002'`))
+	require.Equal(t, now, w.row(`SELECT last_updated FROM director WHERE din = '00000002'`))
 }
 
 // TestCompaniesAreInTheRowsOfTheirCINs also in a copy, as pushes and edges have one.

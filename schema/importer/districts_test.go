@@ -75,6 +75,17 @@ func TestADirectoryThatLacksAPincodeMakesARelease(t *testing.T) {
 	require.Empty(t, w.run("2025-05-05", w.file(kept)).Release, "nothing changed any more")
 }
 
+// TestTheStateOfAPincodeFollowsTheDirectory also when its district stays.
+func TestTheStateOfAPincodeFollowsTheDirectory(t *testing.T) {
+	w := newFixture(t)
+	w.text("2025-05-05", "Pincode,District,StateName\n194101,Leh,Jammu and Kashmir\n")
+	before := w.row("SELECT district, state FROM pincode")
+	report := w.text("2025-06-05", "Pincode,District,StateName\n194101,Leh,Ladakh\n")
+	require.EqualValues(t, 1, report.Changed)
+	require.Equal(t, "Leh|Ladakh", w.row("SELECT district, state FROM pincode"))
+	require.NotEqual(t, "Leh|Ladakh", before)
+}
+
 // permutations yields the orders of n things.
 func permutations(n int) func(func([]int) bool) {
 	return func(yield func([]int) bool) {
