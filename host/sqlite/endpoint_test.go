@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -66,6 +67,55 @@ func TestAnEndpointOlderThanWhatWasReadIsNotRead(t *testing.T) {
 			require.EqualValues(t, 2, w.read(t))
 		})
 	}
+}
+
+// other answers each statement with so many columns of one row, none for 0.
+type other map[string]int
+
+func (o other) Query(_ context.Context, statement string, _ []handler.Value, dst *handler.Result) error {
+	known := map[string]handler.Value{
+		schema.SelectVersion: {Kind: handler.Integer, Int: 2},
+		"heartbeat":          {Kind: handler.Integer, Int: time.Now().UnixMilli()},
+	}
+	for part, columns := range o {
+		if strings.Contains(statement, part) {
+			*dst = handler.Result{Columns: columns, Values: make([]handler.Value, columns)}
+			if columns > 0 {
+				dst.Values[0] = known[part]
+			}
+			if columns == 2 {
+				dst.Values[1] = handler.Value{Kind: handler.Text, Text: string(schema.Registry)}
+			}
+			return nil
+		}
+	}
+	*dst = handler.Result{}
+	return nil
+}
+
+func (o other) Close() error { return nil }
+
+// TestAnEndpointThatAnswersOtherColumnsIsNotRead: another program may have taken its port.
+func TestAnEndpointThatAnswersOtherColumnsIsNotRead(t *testing.T) {
+	for _, endpoint := range []other{
+		{},
+		{schema.SelectVersion: 1},
+		{schema.SelectVersion: 2},
+		{schema.SelectVersion: 2, "heartbeat": 3},
+	} {
+		opened, err := sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Registry, Endpoint: endpoint, Connections: 1, Now: time.Now})
+		require.NoError(t, err)
+		require.ErrorContains(t, opened.Refresh(), "does not have the columns that were asked for", endpoint)
+		var result handler.Result
+		require.ErrorIs(t, opened.Query(t.Context(), "SELECT 1", nil, &result), sqlite.ErrUnreadable, endpoint)
+		require.NoError(t, opened.Close())
+	}
+	opened, err := sqlite.OpenReplica(sqlite.ReplicaConfig{
+		Database: schema.Registry, Endpoint: other{schema.SelectVersion: 2, "heartbeat": 1, "pushing": 1}, Connections: 1, Now: time.Now,
+	})
+	require.NoError(t, err)
+	require.NoError(t, opened.Refresh(), "nothing is known of a push")
+	require.NoError(t, opened.Close())
 }
 
 // TestWhyTheNextFileIsNotReadIsSaid: else an operator knows only that the open file lags.

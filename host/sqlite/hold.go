@@ -40,6 +40,9 @@ func readPushing(s source) (p pushing, err error) {
 	if err := s.Query(ctx, selectPushing, nil, &result); err != nil || result.Rows() == 0 {
 		return p, err
 	}
+	if result.Columns != 3 {
+		return p, errShape
+	}
 	return pushing{result.Values[0].Int != 0, result.Values[1].Int != 0, result.Values[2].Int}, nil
 }
 

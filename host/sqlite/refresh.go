@@ -275,24 +275,39 @@ func (r *Replica) openFile(oldest int64) (*Store, int64, error) {
 func (r *Replica) beat(s source) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
-	var result handler.Result
-	if err := s.Query(ctx, schema.SelectVersion, nil, &result); err != nil {
+	version, err := firstRow(ctx, s, schema.SelectVersion, 2)
+	if err != nil {
 		if strings.Contains(err.Error(), "no such table") {
 			return 0, errEmpty
 		}
 		return 0, err
 	}
-	if err := schema.Readable(r.config.Database, schema.Database(result.Values[1].Text), int(result.Values[0].Int)); err != nil {
+	if err := schema.Readable(r.config.Database, schema.Database(version[1].Text), int(version[0].Int)); err != nil {
 		return 0, err
 	}
-	err := s.Query(ctx, "SELECT coalesce(max(beat), 0) FROM heartbeat", nil, &result)
+	heartbeat, err := firstRow(ctx, s, "SELECT coalesce(max(beat), 0) FROM heartbeat", 1)
 	if err != nil && strings.Contains(err.Error(), "no such table") {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	return result.Values[0].Int, nil
+	return heartbeat[0].Int, nil
+}
+
+// errShape is the error of an answer by something that is no libSQL server.
+var errShape = errors.New("the answer does not have the columns that were asked for")
+
+// firstRow returns the first row of a statement with so many columns. It fails if there is none.
+func firstRow(ctx context.Context, s source, statement string, columns int) ([]handler.Value, error) {
+	var result handler.Result
+	if err := s.Query(ctx, statement, nil, &result); err != nil {
+		return nil, err
+	}
+	if result.Columns != columns || result.Rows() == 0 {
+		return nil, errShape
+	}
+	return result.Row(0), nil
 }
 
 // corrupt reports whether err says that the file is damaged.
