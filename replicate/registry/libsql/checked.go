@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 )
 
@@ -20,10 +21,11 @@ var ErrSilent = errors.New("the libSQL server does not answer")
 const callLimit = 5 * time.Minute
 
 // checkedConnector makes connections that mend three defects of the driver. It takes the first result of an
-// answer without checking that there is one, which ends the process. It asks the server to wait until it has
+// answer, and a value for each column of a row, without checking that there is one, which ends the process. It asks the server to wait until it has
 // the data of an earlier answer: a replica whose primary began anew counts from the beginning, so such a
 // connection would wait for ever. And its calls have no deadline. A connection is not used again after a
-// timeout.
+// timeout, after an answer that the driver does not know, and when its server was not reached: an answer can send
+// it to another address for good.
 type checkedConnector struct {
 	driver.Connector
 	limit time.Duration
@@ -51,20 +53,18 @@ type connection interface {
 type checked struct {
 	connection
 	limit time.Duration
-	late  bool // a call did not end in time
+	lost  bool // a call did not end in time, or without an answer of a libSQL server
 }
 
 // IsValid implements driver.Validator.
-func (c *checked) IsValid() bool { return !c.late }
+func (c *checked) IsValid() bool { return !c.lost }
 
 // begin begins a call, and returns its context and a function to call at its end: that turns a panic into
-// an error, names an answer that is not JSON, and notes a timeout.
+// an error, names an answer that is not JSON, and notes what loses the connection.
 func (c *checked) begin(ctx context.Context) (context.Context, func(err *error)) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, ErrSilent)
 	return ctx, func(err *error) {
-		if cause := recover(); cause != nil {
-			*err = fmt.Errorf("%w: %v", ErrAnswer, cause)
-		}
+		unknown(recover(), err)
 		var syntax *json.SyntaxError
 		var kind *json.UnmarshalTypeError
 		if errors.As(*err, &syntax) || errors.As(*err, &kind) {
@@ -73,8 +73,16 @@ func (c *checked) begin(ctx context.Context) (context.Context, func(err *error))
 		if *err != nil && errors.Is(context.Cause(ctx), ErrSilent) {
 			*err = fmt.Errorf("%w for %v: %w", ErrSilent, c.limit, *err)
 		}
-		c.late = c.late || ctx.Err() != nil
+		var unreached *url.Error
+		c.lost = c.lost || ctx.Err() != nil || errors.Is(*err, ErrAnswer) || errors.As(*err, &unreached)
 		cancel()
+	}
+}
+
+// unknown makes a panic of the driver an error.
+func unknown(cause any, err *error) {
+	if cause != nil {
+		*err = fmt.Errorf("%w: %v", ErrAnswer, cause)
 	}
 }
 
@@ -89,7 +97,20 @@ func (c *checked) ExecContext(ctx context.Context, query string, args []driver.N
 func (c *checked) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
 	ctx, end := c.begin(ctx)
 	defer end(&err)
-	return c.connection.QueryContext(ctx, query, args)
+	rows, err = c.connection.QueryContext(ctx, query, args)
+	if sets, ok := rows.(driver.RowsNextResultSet); ok && err == nil {
+		rows = checkedRows{sets}
+	}
+	return rows, err
+}
+
+// checkedRows are rows of which one may have fewer values than there are columns.
+type checkedRows struct{ driver.RowsNextResultSet }
+
+// Next implements driver.Rows.
+func (r checkedRows) Next(dest []driver.Value) (err error) {
+	defer func() { unknown(recover(), &err) }()
+	return r.RowsNextResultSet.Next(dest)
 }
 
 // BeginTx implements driver.ConnBeginTx.
@@ -102,10 +123,10 @@ func (c *checked) BeginTx(ctx context.Context, options driver.TxOptions) (tx dri
 	return checkedTx{c}, nil
 }
 
-// Close implements driver.Conn. After a timeout the driver would send its server one more call, and wait
+// Close implements driver.Conn. Of one that is lost, the driver would send its server one more call, and wait
 // for the answer for ever; the server drops such a connection by itself.
 func (c *checked) Close() error {
-	if c.late {
+	if c.lost {
 		return nil
 	}
 	return c.connection.Close()

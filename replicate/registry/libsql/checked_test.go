@@ -31,6 +31,46 @@ func TestAnswersWithoutResultsAreErrors(t *testing.T) {
 	require.ErrorIs(t, libsql.Commit(t.Context(), db, []libsql.Statement{{SQL: "INSERT INTO t VALUES (1)"}}), libsql.ErrAnswer)
 }
 
+func TestARowWithoutItsValuesIsAnError(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"results":[{"type":"ok","response":{"type":"execute","result":`+
+			`{"cols":[{"name":"a"},{"name":"b"}],"rows":[[{"type":"integer","value":"1"}]]}}}]}`)
+	}))
+	defer server.Close()
+	db, err := libsql.Open(server.URL, "")
+	require.NoError(t, err)
+	defer db.Close()
+	require.ErrorIs(t, db.QueryRowContext(t.Context(), "SELECT a, b FROM t").Scan(new(int), new(int)), libsql.ErrAnswer)
+}
+
+// TestAnAnswerLeadsNoConnectionAwayForGood: the driver goes on at the address that an answer names, which is wrong when
+// another program had the port for a moment.
+func TestAnAnswerLeadsNoConnectionAwayForGood(t *testing.T) {
+	const one = `{"type":"ok","response":{"type":"execute","result":{"cols":[{"name":"1"}],"rows":[[{"type":"integer","value":"1"}]]}}}`
+	for name, results := range map[string]string{"without results": "[]", "with results": "[" + one + "]"} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if asked.Add(1) == 1 {
+					_, _ = io.WriteString(w, `{"baton":"x","base_url":"http://127.0.0.1:1","results":`+results+`}`)
+					return
+				}
+				_, _ = io.WriteString(w, `{"results":[`+one+`]}`)
+			}))
+			defer server.Close()
+			db, err := libsql.Open(server.URL, "")
+			require.NoError(t, err)
+			defer db.Close()
+			db.SetMaxOpenConns(1)
+			var got int
+			for range 2 {
+				_ = db.QueryRowContext(t.Context(), "SELECT 1").Scan(&got)
+			}
+			require.NoError(t, db.QueryRowContext(t.Context(), "SELECT 1").Scan(&got))
+		})
+	}
+}
+
 // TestThePageOfAnotherServiceIsNamed: a network's sign-in page answers whatever it is asked.
 func TestThePageOfAnotherServiceIsNamed(t *testing.T) {
 	for _, page := range []string{"<html>Please sign in</html>", "[]", "", "{"} {
