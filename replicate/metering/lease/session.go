@@ -96,12 +96,15 @@ func within(age, limit int64) bool { return age >= 0 && age <= limit }
 // Greeting reports whether the edge has to say Hello before it can sync.
 func (s *EdgeState) Greeting() bool { return !s.session.open() || s.settled() }
 
+// Settled reports whether the next Hello asks for a new epoch.
+func (s *EdgeState) Settled() bool { return s.session.open() && s.settled() }
+
 // Hello is the message that opens a session. It asks for a new epoch only in a session in
 // which the writer took everything of the old one: another writer's ledger may have been
 // restored from a backup, and has to see the old epoch first.
 func (s *EdgeState) Hello(now int64) *syncproto.Hello {
 	h := &syncproto.Hello{Boot: s.session.boot, Generation: s.standing.generation, NowMillis: now}
-	if s.session.open() && s.settled() {
+	if s.Settled() {
 		h.Boot += s.standing.epoch * oddStep // a different number for the successor of each epoch
 		return h
 	}

@@ -47,7 +47,10 @@ type Meter struct {
 	lostBy      []string         // the reasons logged since the last good exchange
 	lostSince   time.Time        // since when lostTold counts
 	lostTold    int              // log lines about failures since
-	opened      chan struct{}    // closed once the journal is open
+	// renewed is when this edge last had to ask for a new epoch, and renewalPause how long it waited then.
+	renewed      time.Time
+	renewalPause time.Duration
+	opened       chan struct{} // closed once the journal is open
 	// waiting is the span of a traced request that began to wait since the last sync, nil for none.
 	waiting atomic.Pointer[trace.SpanContext]
 }

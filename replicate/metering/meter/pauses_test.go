@@ -147,3 +147,44 @@ func TestWhatIsRecalledIsReturnedAtOnce(t *testing.T) {
 		require.Less(t, time.Since(begun), time.Second)
 	})
 }
+
+// TestTwoEdgesOfOneNodeBothReport: each message of one ends the other's session. The earlier one would keep its leases
+// and its charges to itself for as long as both run, as when the machine that replaces it is started first.
+func TestTwoEdgesOfOneNodeBothReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBooks(t, 100)
+		earlier, later := openOn(t, t.TempDir(), b), openOn(t, t.TempDir(), b)
+		granted(t, earlier)
+		granted(t, later)
+		b.before = func(ctx context.Context, m syncproto.Message) error {
+			time.Sleep(20 * time.Millisecond)            // the way to the writer
+			for m.Sync != nil && m.Sync.HoldMillis > 0 { // a writer holds this one
+				b.mu.Lock()
+				news := b.ledger.HasNews(b.ledger.Edge("one"), m.Sync)
+				b.mu.Unlock()
+				if news || ctx.Err() != nil {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			return ctx.Err()
+		}
+		defer earlier.start(earlier.Meter)()
+		time.Sleep(300 * time.Millisecond)
+		defer later.start(later.Meter)()
+		time.Sleep(10 * time.Second)
+		require.Zero(t, earlier.Stats().Unsettled)
+		require.Zero(t, later.Stats().Unsettled)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		credits := b.ledger.Account(bookedAccount).Credits()
+		require.EqualValues(t, 2, credits.Spent)
+		require.Less(t, credits.Leased, int64(50), "the earlier one has returned its lease")
+		first := b.ledger.Edge("one").Epoch
+		b.mu.Unlock()
+		time.Sleep(20 * time.Minute)
+		b.mu.Lock()
+		require.Greater(t, b.ledger.Edge("one").Epoch, first, "each gets its turn")
+		require.Less(t, b.ledger.Edge("one").Epoch, first+60, "the ledger keeps them")
+	})
+}

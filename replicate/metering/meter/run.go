@@ -16,6 +16,11 @@ const (
 	// greetPause precedes a Hello that follows another message, so that unexpected replies don't lead
 	// to a flood.
 	greetPause = 10 * time.Millisecond
+	// Before a new epoch that follows another within renewalSpan is a pause that doubles from leastRenewal to
+	// mostRenewal: two processes with one token take the epoch from each other, and the writer keeps each one.
+	leastRenewal = time.Second
+	mostRenewal  = time.Minute
+	renewalSpan  = 10 * mostRenewal
 	// lastPause is between two attempts to report at the end.
 	lastPause = 100 * time.Millisecond
 	// retryPause is between two attempts while the writer does not answer.
@@ -75,6 +80,13 @@ func (m *Meter) unreported() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state.HasUnreported()
+}
+
+// greeting reports whether the next message is a Hello.
+func (m *Meter) greeting() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.Greeting()
 }
 
 func (m *Meter) pending() bool {
@@ -164,8 +176,13 @@ func (m *Meter) exchangeLoop(ctx context.Context) {
 		case <-pause.C:
 		case <-m.syncNow:
 		}
+		greeting := m.greeting()
 		if err := m.Exchange(ctx); err != nil {
 			pause.Reset(retryPause)
+			continue
+		}
+		if greeting && !m.greeting() {
+			pause.Reset(0) // another process with this node's token may end the session within a second
 			continue
 		}
 		pause.Reset(m.nextPause())
@@ -178,12 +195,25 @@ func (m *Meter) nextPause() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
+	case m.state.Settled():
+		return m.renewal()
 	case m.state.Greeting():
 		return greetPause
 	case m.state.Urgent() || m.state.Behind():
 		return 0
 	}
 	return syncPause
+}
+
+// renewal is the pause before this edge asks for a new epoch.
+func (m *Meter) renewal() time.Duration {
+	if m.renewed.IsZero() || time.Since(m.renewed) > renewalSpan {
+		m.renewalPause = greetPause
+	} else {
+		m.renewalPause = min(max(2*m.renewalPause, leastRenewal), mostRenewal)
+	}
+	m.renewed = time.Now()
+	return m.renewalPause
 }
 
 // watchLoop keeps a message open at the writer, so that recalls and grants arrive as soon as
