@@ -464,6 +464,32 @@ func TestALackingColumnIsTold(t *testing.T) {
 		w.text("2025-05-05", "CIN,CompanyName,CompanyStatus, \nU55101GA2006PTC900001,A,Active,\n").Lacking, "all its columns are read")
 }
 
+// TestOtherPublishersNamesOfColumnsAreRead where no column has the usual name, and never in place of one that has.
+func TestOtherPublishersNamesOfColumnsAreRead(t *testing.T) {
+	const query = "SELECT incorporation_date, authorized_capital, paid_up_capital, roc, state, city, pincode FROM company"
+	w := newFixture(t)
+	f := w.text("2025-05-05", "CIN,Company Name,Company Status,Incorporation Date,Authorised Share Capital (Rs.),Paid-up Share Capital,ROC,State,Address\n"+
+		`U55101GA2006PTC900001,A,Active,2006-02-23,"10,00,000",500000,ROC Goa,GOA,"1 Beach Road, Panaji, Goa, India, 403001"`+"\n")
+	require.Empty(t, f.Lacking)
+	require.Equal(t, "2006-02-23|1000000|500000|ROC Goa|Goa|Panaji|403001", w.row(query))
+
+	w = newFixture(t)
+	w.text("2025-05-05", "CIN,CompanyName,CompanyStatus,CompanyStateCode,State,Company State\nU55101GA2006PTC900001,A,Active,goa,Kerala,Assam\n")
+	require.Equal(t, "-|-|-|-|Goa|-|-", w.row(query), "the usual name wins")
+	w = newFixture(t)
+	w.text("2025-05-05", "CIN,CompanyName,CompanyStatus,State,Company State\nU55101GA2006PTC900001,A,Active,Kerala,Assam\n")
+	require.Equal(t, "-|-|-|-|-|-|-", w.row(query), "of two columns none is chosen")
+
+	const llp = "SELECT incorporation_date, contribution, address_line, city, state, pincode FROM llp"
+	for _, date := range []string{"Date of Incorporation", "Date of Registration", "Incorporation Date", "Founded"} {
+		w = newFixture(t)
+		f = w.text("2025-05-05", "LLPIN,LLP Name,Status,"+date+",Obligation of Contribution,Address\n"+
+			`ABD-0345,A LLP,Active,2020-01-02,50000,"1 Beach Road, Panaji, Goa - 403001"`+"\n")
+		require.Empty(t, f.Lacking, date)
+		require.Equal(t, "2020-01-02|50000|1 Beach Road|Panaji|Goa|403001", w.row(llp), date)
+	}
+}
+
 // TestTheActivityOfAnLLPAmongCompanies is its classification, else what its number says.
 func TestTheActivityOfAnLLPAmongCompanies(t *testing.T) {
 	for columns, want := range map[string]string{"Tea,Trade": "Tea", ",Trade": "Trade", ",": "-"} {

@@ -59,6 +59,7 @@ func (a *address) lastLine(state string) string {
 //
 //	<lines>,<city>[,<district>],<state>,<pincode>-India      the current export
 //	<line> , [<district>] Unclassified <ST> [<pincode>]      the older export
+//	<lines>, <city>, <state>[, India], <pincode>             as on letters
 //
 // Any other text becomes the line, with a pincode if it ends in one.
 func parseAddress(s string) address {
@@ -74,7 +75,13 @@ func parseAddress(s string) address {
 			return parseCurrentAddress(body)
 		}
 	}
+	if body, ok := strings.CutSuffix(s, " IN"); ok && isPincode(lastWord(body)) { // the portal's "… PUNE MH 411001 IN"
+		s = body
+	}
 	if a, ok := parseOlderAddress(s); ok {
+		return a
+	}
+	if a, ok := parseLetterAddress(s); ok {
 		return a
 	}
 	line, pincode := cutPincode(s)
@@ -153,6 +160,38 @@ func parseOlderAddress(s string) (a address, ok bool) {
 	return a, true
 }
 
+// parseLetterAddress splits an address as people write it; ok is false if the last part before the pincode and
+// the country is not the name of a state. The city comes before it, but where it is a city itself, as in "…, Okhla,
+// New Delhi - 110020": it stays the last line then.
+func parseLetterAddress(s string) (a address, ok bool) {
+	body, pincode := cutPincode(joinHalves(withoutCountry(s)))
+	parts := strings.Split(withoutCountry(body), ",")
+	n := len(parts) - 1
+	name, known := states[squash(parts[n])]
+	if n == 0 || !known || len(squash(parts[n])) <= 2 {
+		return address{}, false
+	}
+	a.state, a.pincode = record.TextOf(name), pincode
+	if isCity := cityStates[name] && states[squash(parts[n-1])] != name; !isCity {
+		if parts = parts[:n]; n > 1 {
+			a.city = cityName(strings.TrimSpace(parts[n-1]), name)
+			parts = parts[:n-1]
+		}
+	}
+	a.line = joinLines(splitLines(strings.Join(parts, ",")), a.city.Text)
+	return a, true
+}
+
+// withoutCountry cuts off the last part of an address if it is the country, and the signs before it.
+func withoutCountry(s string) string {
+	const signs = " ,.-"
+	s = strings.TrimRight(s, signs)
+	if body, ok := cutSuffixFold(s, "india"); ok && strings.TrimRight(body, signs) != strings.TrimRight(body, " ") {
+		return strings.TrimRight(body, signs)
+	}
+	return s
+}
+
 func lastWord(s string) string { return s[strings.LastIndexAny(s, " ,")+1:] }
 
 // splitLines splits an address at commas and at runs of three spaces, which separate the two
@@ -220,11 +259,13 @@ func wholePincode(s string) string {
 // NULL.
 func parsePincode(s string) record.Value {
 	s = strings.TrimSpace(s)
-	if len(s) != 6 || !isDigits(s) || s[0] == '0' {
+	if !isPincode(s) {
 		return record.Value{}
 	}
 	return record.TextOf(s)
 }
+
+func isPincode(s string) bool { return len(s) == 6 && isDigits(s) && s[0] != '0' }
 
 func cutSuffixFold(s, suffix string) (string, bool) {
 	n := len(s) - len(suffix)

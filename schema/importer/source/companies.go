@@ -269,13 +269,15 @@ func takeLLP(s *sheet) (record.Record, error) {
 	v := rec.Values
 	v[record.LLPMainDivision] = cleanValue(s.get(fieldDivision))
 	v[record.LLPActivity] = cleanValue(s.get(fieldActivity))
-	v[record.LLPLine] = cleanValue(s.get(fieldLine))
-	v[record.LLPCity] = cleanValue(s.get(fieldCity))
-	v[record.LLPState] = s.state()
-	v[record.LLPPincode] = pincodeOf(s.get(fieldPincode))
-	if v[record.LLPPincode].Kind == record.Null && !isNone(s.get(fieldPincode)) {
+	pincode := pincodeOf(s.get(fieldPincode))
+	if pincode.Kind == record.Null && !isNone(s.get(fieldPincode)) {
 		s.out.note("pincode")
 	}
+	a := s.address()
+	v[record.LLPLine] = orElse(cleanValue(s.get(fieldLine)), a.line)
+	v[record.LLPCity] = orElse(cleanValue(s.get(fieldCity)), a.city)
+	v[record.LLPState] = orElse(s.state(), a.state)
+	v[record.LLPPincode] = orElse(pincode, a.pincode)
 	return rec, nil
 }
 

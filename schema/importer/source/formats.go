@@ -21,6 +21,9 @@ type format struct {
 	columns map[string]field // by squashed header
 	// portal has the column names of the MCA portal's company page that are not in columns.
 	portal map[string]field
+	// spare has names of other publishers. They count only for a field that no column has by a name above, that is
+	// not required, and that one column alone has: a file that was read without them is read with them.
+	spare map[string]field
 	// take turns the current row into a record, or returns a *rejection or an *omission. A
 	// post office, which is counted instead, gives a record without a table.
 	take func(s *sheet) (record.Record, error)
@@ -109,6 +112,13 @@ var companyFormat = &format{
 		"registeredaddress": fieldAddress, "emailid": fieldEmail, "whetherlistedornot": fieldListed,
 		"companystatusforefiling": fieldStatus,
 	},
+	spare: map[string]field{
+		"state": fieldState, "companystate": fieldState, "registeredofficestate": fieldState,
+		"incorporationdate": fieldDate, "registrationdate": fieldDate,
+		"authorizedsharecapital": fieldAuthorized, "authorisedsharecapital": fieldAuthorized, "paidupsharecapital": fieldPaidUp,
+		"address": fieldAddress, "roc": fieldROC, "category": fieldCategory, "class": fieldClass,
+		"listed": fieldListed, "whetherlisted": fieldListed, "email": fieldEmail,
+	},
 }
 
 var llpListFormat = &format{
@@ -122,6 +132,11 @@ var llpListFormat = &format{
 		"industrialactivity": fieldActivityCode, "activitydescription": fieldActivity, "description": fieldActivityText,
 		"obligationofcontribution": fieldContribution, "state": fieldState, "district": fieldDistrict, "address": fieldAddress,
 	},
+	spare: map[string]field{
+		"dateofincorporation": fieldDate, "dateofregistration": fieldDate, "registrationdate": fieldDate,
+		"contribution": fieldContribution, "totalobligationofcontribution": fieldContribution, "registeredaddress": fieldAddress,
+		"registeredofficeaddress": fieldAddress,
+	},
 }
 
 var llpFormat = &format{
@@ -133,6 +148,10 @@ var llpFormat = &format{
 		"llpin": fieldLLPIN, "llpname": fieldName, "status": fieldStatus, "incorporationdate": fieldDate,
 		"maindivision": fieldDivision, "businessactivity": fieldActivity, "contribution": fieldContribution,
 		"addressline": fieldLine, "city": fieldCity, "state": fieldState, "pincode": fieldPincode,
+	},
+	spare: map[string]field{
+		"obligationofcontribution": fieldContribution, "totalobligationofcontribution": fieldContribution,
+		"address": fieldAddress, "registeredaddress": fieldAddress, "registeredofficeaddress": fieldAddress,
 	},
 }
 
@@ -287,23 +306,43 @@ func (f *format) places(header []string) ([]int, error) {
 		}
 		places[meaning] = i
 	}
+	f.placeSpare(header, places)
 	return places, nil
 }
 
-// meaning is the field of a column by its name, which may have the unit after it: "Paid up Capital (Rs.)".
+// placeSpare adds the columns that only spare names.
+func (f *format) placeSpare(header []string, places []int) {
+	columns := map[field][]int{}
+	for i, name := range header {
+		if meaning, ok := named(f.spare, name); ok && places[meaning] < 0 && !slices.Contains(f.required, meaning) {
+			columns[meaning] = append(columns[meaning], i)
+		}
+	}
+	for meaning, at := range columns {
+		if len(at) == 1 {
+			places[meaning] = at[0]
+		}
+	}
+}
+
+// meaning is the field of a column by its name.
 func (f *format) meaning(name string) (field, bool) {
-	short := squash(name)
-	if meaning, ok := f.columns[short]; ok {
+	if meaning, ok := f.portal[squash(name)]; ok {
 		return meaning, true
 	}
-	if meaning, ok := f.portal[short]; ok {
+	return named(f.columns, name)
+}
+
+// named looks a column up by its name, which may have the unit after it: "Paid up Capital (Rs.)".
+func named(columns map[string]field, name string) (field, bool) {
+	if meaning, ok := columns[squash(name)]; ok {
 		return meaning, true
 	}
 	before, unit, _ := strings.Cut(name, "(")
 	if unit = squash(unit); unit != "rs" && unit != "inrs" && unit != "inr" {
 		return 0, false
 	}
-	meaning, ok := f.columns[squash(before)]
+	meaning, ok := columns[squash(before)]
 	return meaning, ok && (meaning == fieldAuthorized || meaning == fieldPaidUp || meaning == fieldContribution)
 }
 
