@@ -96,6 +96,45 @@ func TestATokenThatANodeUsesIsReplacedOnlyIfThatIsMeant(t *testing.T) {
 	require.Contains(t, p.stdout.String(), made)
 }
 
+// TestARotationWithinAnotherIsAskedAbout, since it ends the secret that the first one left valid. Without a terminal it is
+// made, as before there was a question.
+func TestARotationWithinAnotherIsAskedAbout(t *testing.T) {
+	c := startCentre(t)
+	id, _ := c.account(t, 1)
+	keys, err := c.client.Keys(t.Context(), id)
+	require.NoError(t, err)
+	rotate := []string{"key", "rotate", strconv.FormatInt(keys[0].ID, 10), "--writer", c.url(), "--token", operatorToken}
+	const made, asked = "The key is shown this once", "Type yes:"
+	old := func() string {
+		k, err := c.client.Key(t.Context(), keys[0].ID)
+		require.NoError(t, err)
+		return k.OldShown
+	}
+
+	code, screen := atTerminal(t, "", rotate...)
+	require.Equal(t, exitOK, code, screen)
+	require.NotContains(t, screen, asked, "the first one takes nothing away")
+	first := old()
+	require.Equal(t, keys[0].Shown, first)
+
+	code, screen = atTerminal(t, "no\n", rotate...)
+	require.Equal(t, exitFailure, code, screen)
+	require.Contains(t, screen, "The secret before the last rotation, reg_live_"+first+"…, would work until 20")
+	require.Contains(t, screen, "nothing was changed")
+	require.Equal(t, first, old())
+
+	for _, how := range [][]string{{"yes\n"}, {"", "--yes"}} {
+		before := old()
+		code, screen = atTerminal(t, how[0], append(rotate, how[1:]...)...)
+		require.Equal(t, exitOK, code, screen)
+		require.Contains(t, screen, made)
+		require.NotEqual(t, before, old())
+	}
+	p := start(rotate...)
+	require.Equal(t, exitOK, endOf(t, p), p.stderr.String())
+	require.Contains(t, p.stdout.String(), made)
+}
+
 // TestKeysAreReplacedOnlyIfThatIsMeant: every token and certificate ends with them.
 func TestKeysAreReplacedOnlyIfThatIsMeant(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trust")

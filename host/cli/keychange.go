@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"regedge/handler/ident"
 	"regedge/replicate/metering/writer"
 )
 
@@ -143,7 +144,7 @@ func changeKey(ctx context.Context, m *Main, c *changing, id int64, to writer.Ke
 type keyRotate struct {
 	removing
 	ID      int64         `arg:"" help:"Id of the key, not the key itself."`
-	Overlap time.Duration `env:"-" default:"24h" help:"How long the old secret stays valid, 0s to 720h (${default})."`
+	Overlap time.Duration `env:"-" default:"24h" help:"How long the old secret stays valid, 0s to 720h (${default}). The one before it ends at once."`
 }
 
 // Validate refuses an overlap that the writer would refuse.
@@ -154,12 +155,16 @@ func (c *keyRotate) Validate() error {
 	return nil
 }
 
-// Run gives a key a new secret. Without an overlap it asks first: the old one stops working at once.
+// Run gives a key a new secret. Without an overlap it asks first: the old one stops working at once. At a terminal it also
+// asks while the secret before the old one works, which always stops then.
 func (c *keyRotate) Run(ctx context.Context, m *Main) error {
-	if c.Overlap == 0 {
-		if err := c.confirm(ctx, m, rotateQuestion(c.ID)); err != nil {
-			return err
-		}
+	asks, question := c.confirm, rotateQuestion(c.ID)
+	if c.Overlap > 0 {
+		again := replacing{c.changing, c.Yes}
+		asks, question = again.confirm, rotateAgainQuestion(c.ID)
+	}
+	if err := asks(ctx, m, question); err != nil {
+		return err
 	}
 	return change(ctx, m, &c.changing, "key list ACCOUNT", func(ctx context.Context, w *writer.Client) (writer.NewKey, error) {
 		return w.RotateKey(ctx, c.ID, c.Overlap)
@@ -171,5 +176,17 @@ func rotateQuestion(id int64) func(context.Context, *writer.Client) (string, err
 	return func(ctx context.Context, w *writer.Client) (string, error) {
 		k, err := w.Key(ctx, id)
 		return fmt.Sprintf("Replace the secret of key %d%s? Calls with the old one get 401 within seconds.", id, named(k.Name)), err
+	}
+}
+
+// rotateAgainQuestion says what rotating a key once more does while two of its secrets work.
+func rotateAgainQuestion(id int64) func(context.Context, *writer.Client) (string, error) {
+	return func(ctx context.Context, w *writer.Client) (string, error) {
+		k, err := w.Key(ctx, id)
+		if err != nil || k.OldEnds == nil {
+			return "", err
+		}
+		return fmt.Sprintf("Rotate key %d%s again? The secret before the last rotation, %s%s…, would work until %s: calls with it get 401 within seconds.",
+			id, named(k.Name), ident.LivePrefix, k.OldShown, k.OldEnds.Format(time.RFC3339)), nil
 	}
 }
