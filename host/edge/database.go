@@ -57,7 +57,7 @@ func OpenFile(ctx context.Context, kind schema.Database, path string) (Database,
 func CheckFile(ctx context.Context, kind schema.Database, path string) error {
 	db, err := schema.OpenReadOnly(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return hint.With(err, "regedge %s makes the %s database; or try regedge dev, which makes its own", makes[kind], kind)
+		return hint.With(err, "regedge %s makes the %s database; or try regedge dev without one, which makes its own", makes[kind], kind)
 	}
 	if errors.Is(err, schema.ErrNoDatabase) {
 		return hint.With(err, "regedge %s makes the %s database", makes[kind], kind)

@@ -453,7 +453,7 @@ func TestALackingColumnIsTold(t *testing.T) {
 	w := newFixture(t)
 	f := w.text("2025-05-05", strings.NewReplacer("Registered_Office_Address", "Office", "PaidupCapital", "Capital (Rs)").Replace(headerA+rowA))
 	require.EqualValues(t, 1, f.New)
-	require.Equal(t, "paidupcap or paidupcapital, registeredofficeaddress; it has the columns, which are not read, "+
+	require.Equal(t, "paidupcap or paidupcapital, registeredofficeaddress; not read are "+
 		"Capital (Rs), Office, CompanyIndian/Foreign Company, nic_code", f.Lacking)
 	var table strings.Builder
 	require.NoError(t, (&Report{Files: []FileReport{f}}).WriteTable(&table))

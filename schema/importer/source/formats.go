@@ -365,7 +365,7 @@ func (f *format) lacking(header []string, places []int) string {
 	if others == nil {
 		return strings.Join(lacks, ", ")
 	}
-	return strings.Join(lacks, ", ") + cut("; it has the columns, which are not read, "+strings.Join(others, ", "), maxHeaderShown)
+	return strings.Join(lacks, ", ") + cut("; not read are "+strings.Join(others, ", "), maxHeaderShown)
 }
 
 func (f *format) hasRequired(places []int) bool {
