@@ -397,3 +397,30 @@ func TestAnEmptyFileStaysEmptyWhenAnImportFails(t *testing.T) {
 	w.text("2025-05-05", headerA+rowA)
 	require.Equal(t, "1", w.row("SELECT count(*) FROM company"))
 }
+
+// TestRowsThatContradictOneAnotherAreTold: one of them is wrong, and only the operator can say which.
+func TestRowsThatContradictOneAnotherAreTold(t *testing.T) {
+	struck := strings.Replace(rowA, "Active", "Strike Off", 1)
+	other := strings.Replace(rowA, "900001", "900002", 1)
+	w := newFixture(t)
+	f := w.text("2025-05-05", headerA+rowA+other+struck+struck+strings.Replace(other, "1000000.00", "2000000.00", 1)+rowA)
+	require.EqualValues(t, 3, f.Contradictions.Records)
+	require.Equal(t, 4, f.Contradictions.Line)
+	require.Equal(t, "status of U55101GA2006PTC900001", f.Contradictions.What)
+	var table strings.Builder
+	require.NoError(t, (&Report{Files: []FileReport{f}}).WriteTable(&table))
+	require.Contains(t, table.String(), "that contradict an earlier one: 3, the first in line 4: status of U55101GA2006PTC900001;")
+
+	for name, text := range map[string]string{
+		"the same row":                        headerA + rowA + rowA,
+		"a row that lacks what the other has": headerA + rowA + strings.Replace(rowA, "403516-India", "-India", 1),
+		"two offices of a person": "cin,din,appointment_date,designation\nU55101GA2006PTC900001,12,2020-01-01,Director\n" +
+			"U55101GA2006PTC900001,12,2021-01-01,Managing Director\n",
+	} {
+		f = newFixture(t).text("2025-05-05", text)
+		require.Zero(t, f.Contradictions.Records, name)
+	}
+	w = newFixture(t)
+	report := w.run("2025-05-05", w.file(headerA+rowA), w.file(headerA+struck))
+	require.Zero(t, report.Total().Contradictions.Records, "files of different days may be imported at once")
+}

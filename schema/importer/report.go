@@ -16,6 +16,9 @@ import (
 // Held counts the records of a release.
 type Held = load.Held
 
+// Contradiction counts the rows of a file that give another value than the first one of their record in it.
+type Contradiction = load.Contradiction
+
 // Report sums up a run.
 type Report struct {
 	Files   []FileReport  `json:"files"`   // in the order of the configuration
@@ -42,6 +45,8 @@ type FileReport struct {
 	First    map[string]string `json:"first_rejected"`       // by reason: line and content of the first
 	LeftOut  map[string]int64  `json:"left_out"`             // by reason: not data of this service
 	Unread   map[string]int64  `json:"values_taken_as_none"` // invalid optional values, by kind; their rows count above
+
+	Contradictions Contradiction `json:"contradictions"` // their rows count above
 }
 
 func newFileReport(name, format string) FileReport {
@@ -79,6 +84,7 @@ func (r *Report) Total() FileReport {
 		add(t.Rejected, f.Rejected)
 		add(t.LeftOut, f.LeftOut)
 		add(t.Unread, f.Unread)
+		t.Contradictions.Records += f.Contradictions.Records
 		for reason, first := range f.First {
 			if t.First[reason] == "" {
 				t.First[reason] = f.Name + ", " + first
@@ -115,6 +121,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 	for _, reason := range slices.Sorted(maps.Keys(total.First)) {
 		fmt.Fprintf(w, "  %s: first in %s%s\n", reason, total.First[reason], advice[reason])
 	}
+	r.writeContradictions(w)
 	writeReasons(w, "left out", total.LeftOut)
 	writeReasons(w, "values taken as none", total.Unread)
 	release := "nothing changed, no new release"
@@ -123,6 +130,15 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	_, err := fmt.Fprintf(w, "%s, %.1f s\n%s", release, r.Elapsed.Seconds(), r.Held.Lacking())
 	return err
+}
+
+func (r *Report) writeContradictions(w io.Writer) {
+	for i := range r.Files {
+		if f := &r.Files[i]; f.Contradictions.Records > 0 {
+			fmt.Fprintf(w, "rows of %s that contradict an earlier one: %d, the first in line %d: %s; docs/import-formats.md, \"Which source wins\", says which counts\n",
+				f.Name, f.Contradictions.Records, f.Contradictions.Line, f.Contradictions.What)
+		}
+	}
 }
 
 // advice says what to do about rejects that are not clear by themselves. Corrected rows can be imported

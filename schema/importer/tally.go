@@ -51,6 +51,7 @@ func (t *tally) written(w *load.Written) error {
 		f.Unchanged += c[load.Unchanged]
 		f.Read += c[load.New] + c[load.Changed] + c[load.Unchanged] + int64(len(w.Missing[file]))
 		t.reject(file, w.Missing[file])
+		f.Contradictions.Add(w.Contradictions[file])
 	}
 	return t.rejects.flush()
 }

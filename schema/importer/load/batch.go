@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"regedge/schema/importer/merge"
 	"regedge/schema/importer/record"
@@ -16,11 +17,30 @@ type Written struct {
 	Records int               // of all files
 	Counts  []counts          // by outcome: New, Changed or Unchanged
 	Missing [][]record.Reject // records that lack what a new row must have
+	// Contradictions are those of companies and LLPs.
+	Contradictions []Contradiction
+}
+
+// Contradiction counts the records of a file that give another value than the first one with their key in it.
+type Contradiction struct {
+	Records int64  `json:"rows"`
+	Line    int    `json:"first_line,omitempty"` // of the first of them
+	What    string `json:"first,omitempty"`      // what that contradicts, as "status of U55101GA2006PTC900001"
+}
+
+// Add adds those of another part of the same file.
+func (c *Contradiction) Add(other Contradiction) {
+	if c.Records == 0 || other.Records > 0 && other.Line < c.Line {
+		c.Line, c.What = other.Line, other.What
+	}
+	c.Records += other.Records
 }
 
 // NewWritten has no counts of a number of files.
 func NewWritten(files int) *Written {
-	return &Written{Counts: make([]counts, files), Missing: make([][]record.Reject, files)}
+	return &Written{
+		Counts: make([]counts, files), Missing: make([][]record.Reject, files), Contradictions: make([]Contradiction, files),
+	}
 }
 
 // Forget sets all counts to zero.
@@ -28,6 +48,7 @@ func (w *Written) Forget() {
 	w.Records = 0
 	clear(w.Counts)
 	clear(w.Missing)
+	clear(w.Contradictions)
 }
 
 // begin opens the transaction of the run.
@@ -52,6 +73,34 @@ func (s *Store) ApplyBatch(records []record.Entry, asOf string, w *Written) erro
 		records = records[n:]
 	}
 	return nil
+}
+
+// noteContradictions compares the records of one key with the first one of their file. Those of a file are neighbours.
+func (w *Written) noteContradictions(group []record.Entry) {
+	if !slices.Contains(record.Searched, group[0].Table) {
+		return // persons have several offices
+	}
+	first := &group[0]
+	for i := range group[1:] {
+		p := &group[i+1]
+		if p.File != first.File {
+			first = p
+			continue
+		}
+		if column := contradiction(first, p); column != "" {
+			w.Contradictions[p.File].Add(Contradiction{1, max(p.Line, first.Line), column + " of " + p.Key[0]})
+		}
+	}
+}
+
+// contradiction returns the first column of which two records have different values, "" if there is none.
+func contradiction(a, b *record.Entry) string {
+	for i, column := range a.Table.Columns {
+		if a.Values[i].Kind != record.Null && b.Values[i].Kind != record.Null && a.Values[i] != b.Values[i] {
+			return column
+		}
+	}
+	return ""
 }
 
 // commit ends the transaction of the run.

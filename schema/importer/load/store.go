@@ -204,6 +204,7 @@ func (s *Store) apply(group []record.Entry, asOf string, w *Written) error {
 	if err != nil {
 		return err
 	}
+	w.noteContradictions(group)
 	name, status := indexed(t, now)
 	exists, all := held, merge.Effect{}
 	for i := range group {
