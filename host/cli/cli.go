@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -115,12 +116,20 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 	}, nil
 }
 
-// misuse adds a hint to the help of the command.
+// misuse adds a hint: the help of the command, and what was probably meant.
 func misuse(err error) error {
-	help := "regedge --help"
+	advice, isSearched := "see regedge --help", false
 	var parse *kong.ParseError
 	if errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
-		help = parse.Context.Selected().FullPath() + " --help"
+		command := parse.Context.Selected()
+		advice = "see " + command.FullPath() + " --help"
+		isSearched = slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == "search" })
+	}
+	switch text := err.Error(); {
+	case isSearched && strings.HasPrefix(text, "unexpected argument "):
+		advice = "--search TEXT shows only what contains a text; " + advice
+	case negativeNumber.MatchString(text):
+		advice = "no number here is negative; " + advice
 	}
 	if flag, _, found := strings.Cut(err.Error(), ": expected "); found && strings.HasSuffix(err.Error(), "but got \"EOL\" (<EOL>)") {
 		err = fmt.Errorf("%s needs a value", flag)
@@ -132,8 +141,11 @@ func misuse(err error) error {
 	if hint.Of(err) != "" {
 		return err
 	}
-	return hint.With(err, "see %s", help)
+	return hint.With(err, "%s", advice)
 }
+
+// negativeNumber is the error of one that is given where only flags begin with a minus sign.
+var negativeNumber = regexp.MustCompile(`^unknown flag -[0-9]`)
 
 // dryRun is the variable that --dry-run has not: who sets it must not find that something was written.
 var dryRun = variableOf("dry-run")

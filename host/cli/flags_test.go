@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -152,5 +154,23 @@ func TestAWriterOfAnotherNameIsNoStranger(t *testing.T) {
 	} {
 		require.Contains(t, hint.Of(o.explain(err)), want)
 		require.ErrorIs(t, o.explain(err), err)
+	}
+}
+
+// TestAWriterOfTheOtherSchemeIsExplained: whoever forgot TLS, or has it where the writer has none, is told the other beginning.
+func TestAWriterOfTheOtherSchemeIsExplained(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	encrypted := httptest.NewUnstartedServer(http.NotFoundHandler())
+	encrypted.Config.ErrorLog = log.New(io.Discard, "", 0) // of the plain request
+	encrypted.StartTLS()
+	defer encrypted.Close()
+	for _, c := range []struct{ address, want string }{
+		{"https://" + plain.Listener.Addr().String(), "begin with http://?"},
+		{"http://" + encrypted.Listener.Addr().String(), "begin with https://?"},
+	} {
+		p := start("account", "list", "--writer", c.address, "--token", "any")
+		require.Equal(t, exitFailure, endOf(t, p))
+		require.Contains(t, p.stderr.String(), c.want)
 	}
 }

@@ -43,6 +43,9 @@ func (c *importCommand) Validate() error {
 	if slices.Contains(c.Files, "") {
 		return errors.New("one of the files has an empty name: is it from a variable of the shell that is not set?")
 	}
+	if c.Rejects == "-" {
+		return errors.New("--rejects is the name of a file; the standard output has the table")
+	}
 	if c.Most != nil && *c.Most < 0 {
 		return errors.New("--max-rejected is 0 or more")
 	}

@@ -74,6 +74,9 @@ func (o *operator) explain(err error) error {
 	case errors.Is(err, writer.ErrForbidden):
 		return hint.With(err, "use a token with that role: regedge trust operator list shows them")
 	case errors.Is(err, writer.ErrStranger):
+		if otherScheme(o.Writer) == "https://" {
+			return hint.With(err, "is %s the address of the writer's API? Or should it begin with https://? Set --writer or REGEDGE_WRITER", o.Writer)
+		}
 		return hint.With(err, "is %s the address of the writer's API? Set --writer or REGEDGE_WRITER", o.Writer)
 	case errors.Is(err, writer.ErrUnknownPlan):
 		return hint.With(err, "regedge plan list shows the plans")
@@ -90,9 +93,18 @@ func (o *operator) explain(err error) error {
 	case errors.As(err, &refused):
 		return hint.With(err, "is a writer (or regedge dev) running at %s? Set --writer or REGEDGE_WRITER", o.Writer)
 	case errors.As(err, &asked):
-		return hint.With(err, "what listens at %s does not answer as a writer does: is it another service, or should the address begin with https://? Set --writer or REGEDGE_WRITER", o.Writer)
+		return hint.With(err, "what listens at %s does not answer as a writer does: is it another service, or should the address begin with %s? Set --writer or REGEDGE_WRITER",
+			o.Writer, otherScheme(o.Writer))
 	}
 	return err
+}
+
+// otherScheme is http:// for an address that begins with https://, and the reverse.
+func otherScheme(address string) string {
+	if strings.HasPrefix(strings.ToLower(address), "https:") {
+		return "http://"
+	}
+	return "https://"
 }
 
 // explainName adds a hint to an error of resolving a name. setting is where the name comes from.
