@@ -13,6 +13,7 @@ import (
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
 	network "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 	goyaml "sigs.k8s.io/yaml/goyaml.v3"
 )
@@ -94,6 +95,8 @@ func TestContainersAreConfined(t *testing.T) {
 		require.EqualValues(t, 1, *set.Spec.Replicas, "a node has one state")
 		require.True(t, *pod.SecurityContext.RunAsNonRoot)
 		require.Equal(t, core.SeccompProfileTypeRuntimeDefault, pod.SecurityContext.SeccompProfile.Type)
+		require.NotNil(t, pod.SecurityContext.FSGroup, set.Name)
+		require.Equal(t, *pod.SecurityContext.RunAsGroup, *pod.SecurityContext.FSGroup, "%s: it may write its volume and read its secrets", set.Name)
 		require.False(t, *pod.AutomountServiceAccountToken)
 		require.False(t, *pod.EnableServiceLinks, "they would set REGEDGE_… variables")
 		for _, v := range pod.Volumes {
@@ -113,9 +116,16 @@ func TestContainersAreConfined(t *testing.T) {
 				require.Equal(t, "/healthz", c.StartupProbe.HTTPGet.Path, name)
 				require.Equal(t, "/healthz", c.LivenessProbe.HTTPGet.Path, "%s: one that waits for others is not killed", name)
 				require.Equal(t, "/readyz", c.ReadinessProbe.HTTPGet.Path, name)
+				require.EqualValues(t, 3, c.ReadinessProbe.TimeoutSeconds, "%s: longer than readiness takes, and not the second by default", name)
 			}
 			require.NotZero(t, c.Resources.Limits.Memory().Value(), name)
 			require.NotZero(t, c.Resources.Requests.Cpu().MilliValue(), name)
+			for _, variable := range c.Env {
+				if variable.Name == "GOMEMLIMIT" {
+					limit := resource.MustParse(strings.TrimSuffix(variable.Value, "B"))
+					require.Negative(t, limit.Cmp(*c.Resources.Limits.Memory()), "%s: it collects before it is killed", name)
+				}
+			}
 		}
 	}
 }
