@@ -211,6 +211,9 @@ func TestTheOverviewShowsWhatTheLedgerSays(t *testing.T) {
 	w.exec(`INSERT INTO pool VALUES (?, ?, ?, 0, 150, 0), (?, ?, ?, 0, 7, 0), (?, ?, ?, 0, 55, 0)`, syncproto.Volume, account, syncproto.Month(now),
 		syncproto.NotFound, key.ID, syncproto.Day(now), syncproto.NotFound, key.ID, syncproto.Day(now)-1)
 
+	w.exec(`INSERT INTO pool VALUES (?, ?, ?, 0, 9, 0), (?, ?, ?, 0, 66, 0)`, syncproto.Volume, account, syncproto.Month(now)+1,
+		syncproto.NotFound, key.ID, syncproto.Day(now)+1) // by that edge
+
 	p := b.get("/")
 	require.Regexp(t, `<dt>Credits left</dt><dd>850</dd>`, p.body)
 	require.Regexp(t, `<dt>Calls in October 2026</dt><dd>150 <span class="soft">of 100,000</span>`, p.body)
@@ -249,6 +252,20 @@ func TestTheOverviewIsExactAtItsLimits(t *testing.T) {
 	require.NotContains(t, b.get("/").text(), used)
 	w.exec(`UPDATE pool SET spent = 100000`)
 	require.Contains(t, b.get("/").text(), used)
+}
+
+// TestTheFirstHourOfAMonthIsOfThatMonth and of its statement.
+func TestTheFirstHourOfAMonthIsOfThatMonth(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 1000)
+	key, err := w.client.AddKey(t.Context(), account, "server")
+	require.NoError(t, err)
+	w.exec(`UPDATE account SET created_at = ? WHERE id = ?`, w.clock().AddDate(0, -1, 0).UnixMilli(), account)
+	begin := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
+	w.used(account, key.ID, begin, 1, 8)
+	w.used(account, key.ID, begin.Add(-time.Hour), 1, 20)
+	require.Contains(t, b.get("/credits").body, `<dt>Spent</dt><dd>8</dd>`)
+	require.Contains(t, b.get("/credits?month=2026-09").body, `<dt>Spent</dt><dd>20</dd>`)
 }
 
 func TestCreditsAddUp(t *testing.T) {
