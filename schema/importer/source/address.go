@@ -69,7 +69,7 @@ func parseAddress(s string) address {
 	if strings.ContainsRune(s, '\uFFFD') {
 		s = mendSigns(s)
 	}
-	s = wholePincode(strings.TrimSpace(s))
+	s = wholePincode(strings.TrimSpace(cellLines.Replace(s)))
 	if body, ok := cutSuffixFold(s, "india"); ok {
 		if body, ok = strings.CutSuffix(strings.TrimRight(body, " "), "-"); ok {
 			return parseCurrentAddress(body)
@@ -87,6 +87,9 @@ func parseAddress(s string) address {
 	line, pincode := cutPincode(s)
 	return address{line: joinLines(splitLines(line)), pincode: pincode}
 }
+
+// cellLines writes the lines of a spreadsheet's cell as one.
+var cellLines = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ")
 
 // parseCurrentAddress splits an address of the current export, without its "-India".
 func parseCurrentAddress(s string) address {
@@ -172,6 +175,12 @@ func parseLetterAddress(s string) (a address, ok bool) {
 		return address{}, false
 	}
 	a.state, a.pincode = record.TextOf(name), pincode
+	if pincode.Kind == record.Null { // it may come before the state: "…, Pune - 411 001, Maharashtra"
+		if parts[n-1], a.pincode = cutPincode(joinHalves(parts[n-1])); parts[n-1] == "" && n > 1 {
+			parts = slices.Delete(parts, n-1, n)
+			n--
+		}
+	}
 	if isCity := cityStates[name] && states[squash(parts[n-1])] != name; !isCity {
 		if parts = parts[:n]; n > 1 {
 			a.city = cityName(strings.TrimSpace(parts[n-1]), name)
