@@ -254,6 +254,21 @@ func TestTheOverviewIsExactAtItsLimits(t *testing.T) {
 	require.Contains(t, b.get("/").text(), used)
 }
 
+// TestAnOwnerSeesFromWhereSomebodyFailedToSignIn: who was not signed in is not the service.
+func TestAnOwnerSeesFromWhereSomebodyFailedToSignIn(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	stranger := w.browser()
+	stranger.address = "198.51.100.9"
+	stranger.signIn("acme@example.com", "wrong words in here")
+	_, rows, found := strings.Cut(b.get("/activity").text(), "<tbody>")
+	require.True(t, found)
+	row, _, _ := strings.Cut(rows, "</tr>")
+	require.Contains(t, row, "fail to sign in")
+	require.Contains(t, row, "198.51.100.9")
+	require.NotContains(t, row, "the service")
+}
+
 // TestTheFirstHourOfAMonthIsOfThatMonth and of its statement.
 func TestTheFirstHourOfAMonthIsOfThatMonth(t *testing.T) {
 	w := newWorld(t)
