@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"regedge/host/tracing"
@@ -204,6 +205,18 @@ func TestTraceparents(t *testing.T) {
 	}
 }
 
+// TestOtherFlagsAskForNothing: the lowest bit of a traceparent's flags asks for a trace, of whatever digit.
+func TestOtherFlagsAskForNothing(t *testing.T) {
+	f := newFixture(t, tracing.Config{Asked: 1})
+	for _, flags := range []string{"00", "02", "0a", "0c", "0e", "f0"} {
+		_, sampled := f.Sample(asked[:53] + flags)
+		require.False(t, sampled, flags)
+	}
+	require.Zero(t, f.value(t, refused, ""))
+	_, sampled := f.Sample(asked)
+	require.True(t, sampled, "nothing was taken by the others")
+}
+
 // FuzzSample gives whatever a client sends: nothing but a whole traceparent is a parent.
 func FuzzSample(f *testing.F) {
 	f.Add(asked)
@@ -334,6 +347,70 @@ func TestSpansThatACollectorRejectsAreCountedAsDropped(t *testing.T) {
 	require.EqualValues(t, 7, f.value(t, dropped, "collector"))
 }
 
+// TestWhatACollectorSaysDoesNotFillTheLog.
+func TestWhatACollectorSaysDoesNotFillTheLog(t *testing.T) {
+	message := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1)
+	message = protowire.AppendString(protowire.AppendTag(message, 2, protowire.BytesType), strings.Repeat("why", 10_000))
+	answer := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), message)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-protobuf")
+		w.Write(answer)
+	}))
+	defer web.Close()
+	f := newFixture(t, tracing.Config{Endpoint: web.URL})
+	stop := f.run(t)
+	f.span("one")
+	stop()
+	require.Contains(t, f.log.String(), "whywhy")
+	require.Less(t, len(f.log.String()), 1000)
+}
+
+// TestASingleSpanThatIsRejectedIsCounted, whatever else the answer says: later versions of OTLP may say more.
+func TestASingleSpanThatIsRejectedIsCounted(t *testing.T) {
+	more := protowire.AppendFixed32(protowire.AppendTag(nil, 9, protowire.Fixed32Type), 7)
+	more = protowire.AppendString(protowire.AppendTag(more, 8, protowire.BytesType), "\x08\x05")
+	message := protowire.AppendVarint(protowire.AppendTag(append([]byte(nil), more...), 1, protowire.VarintType), 1)
+	answer := protowire.AppendBytes(protowire.AppendTag(more, 1, protowire.BytesType), message)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-protobuf")
+		w.Write(answer)
+	}))
+	defer web.Close()
+	f := newFixture(t, tracing.Config{Endpoint: web.URL})
+	stop := f.run(t)
+	f.span("one")
+	f.span("two")
+	stop()
+	require.EqualValues(t, 1, f.value(t, dropped, "collector"))
+	require.EqualValues(t, 1, f.value(t, sent, ""))
+}
+
+// TestACollectorMayBeBelowAPath, as behind a gateway of several tenants.
+func TestACollectorMayBeBelowAPath(t *testing.T) {
+	asked := make(chan string, 1)
+	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Method + " " + r.URL.Path }))
+	defer web.Close()
+	f := newFixture(t, tracing.Config{Endpoint: web.URL + "/tenant/otlp"})
+	stop := f.run(t)
+	f.span("one")
+	stop()
+	require.Equal(t, "POST /tenant/otlp/v1/traces", <-asked)
+}
+
+// TestARequestOfTheShareIsTracedThoughItsClientIsNot: its traceparent says that the client records nothing.
+func TestARequestOfTheShareIsTracedThoughItsClientIsNot(t *testing.T) {
+	c := collector.Start(t)
+	f := newFixture(t, tracing.Config{Endpoint: c.URL, Share: 1})
+	stop := f.run(t)
+	parent, sampled := f.Sample(asked[:53] + "00")
+	require.True(t, sampled)
+	_, span := f.Start(trace.ContextWithRemoteSpanContext(t.Context(), parent), "lookup")
+	span.End()
+	stop()
+	require.Len(t, c.Named("lookup"), 1)
+	require.Equal(t, asked[3:35], c.Named("lookup")[0].Trace)
+}
+
 // TestAnAnswerWithoutAnEndIsNotRead to its end, by which the next batch would wait.
 func TestAnAnswerWithoutAnEndIsNotRead(t *testing.T) {
 	wrote := make(chan int, 1)
@@ -425,6 +502,31 @@ func TestFullBatchesAreSentAtOnce(t *testing.T) {
 		}
 		require.EqualValues(t, 4*512, f.value(t, sent, ""))
 		require.Zero(t, time.Since(began), "it waits for no others")
+		stop()
+	})
+}
+
+// TestBatchesThatComeMeanwhileAreSentAtOnce, one after another: while the collector took the first, three others became full.
+func TestBatchesThatComeMeanwhileAreSentAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := make(chan struct{})
+		transport := roundTrip(func(r *http.Request) (*http.Response, error) {
+			<-slow
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+		})
+		f := newFixture(t, tracing.Config{Endpoint: "http://collector.invalid", Transport: transport})
+		stop := f.run(t)
+		began := time.Now()
+		for _, spans := range []int{512, 3 * 512} {
+			for range spans {
+				f.span("lookup")
+			}
+			synctest.Wait()
+		}
+		close(slow)
+		synctest.Wait()
+		require.EqualValues(t, 4*512, f.value(t, sent, ""))
+		require.Zero(t, time.Since(began))
 		stop()
 	})
 }
