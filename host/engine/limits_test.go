@@ -264,6 +264,7 @@ func TestAVoidOutlivesItsClient(t *testing.T) {
 	require.ErrorIs(t, e.Answer(ctx, lookup("/F", ""), &resp), ErrGuest)
 	require.Zero(t, meter.standing())
 	require.Len(t, meter.voids, 1)
+	require.Positive(t, meter.voids[0], "there is a limit")
 	require.LessOrEqual(t, meter.voids[0], meterLimit)
 }
 
@@ -278,6 +279,7 @@ func TestCallsOfTheMeterAreLimitedToASecond(t *testing.T) {
 	require.ErrorIs(t, e.Answer(t.Context(), lookup("/Z", ""), &resp), ErrGuest) // voids its charge
 	require.NotEmpty(t, meter.voids)
 	for _, given := range append(meter.charges, meter.voids...) {
+		require.Positive(t, given, "there is a limit")
 		require.LessOrEqual(t, given, meterLimit)
 	}
 }

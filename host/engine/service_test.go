@@ -37,8 +37,9 @@ func (c *counting) Query(ctx context.Context, statement string, args []handler.V
 type tally struct {
 	charged []charge.Request
 	voided  []string
-	onCall  func() // called before a verdict, if not nil
-	replays bool   // charges nothing, as for an Idempotency-Key that comes again
+	limits  []time.Duration // of the calls that void
+	onCall  func()          // called before a verdict, if not nil
+	replays bool            // charges nothing, as for an Idempotency-Key that comes again
 }
 
 func (m *tally) Charge(_ context.Context, r charge.Request) charge.Verdict {
@@ -53,7 +54,12 @@ func (m *tally) Charge(_ context.Context, r charge.Request) charge.Verdict {
 	return charge.Verdict{RateLimit: 60, RateRemaining: 59, RateReset: 30, CreditsRemaining: credits, RetryAfter: charge.Unsent, Replayed: m.replays}
 }
 
-func (m *tally) Void(_ context.Context, id string) error {
+func (m *tally) Void(ctx context.Context, id string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	until, _ := ctx.Deadline()
+	m.limits = append(m.limits, time.Until(until))
 	m.voided = append(m.voided, id)
 	return nil
 }
@@ -248,6 +254,30 @@ func TestFailureAfterTheChargeVoidsIt(t *testing.T) {
 	require.ErrorContains(t, err, "the host fails")
 	require.Len(t, w.meter.charged, 1)
 	require.Equal(t, []string{w.meter.charged[0].ID}, w.meter.voided)
+}
+
+// TestAVoidOfTheNativeEngineOutlivesItsClient, too, and is limited in time: a meter that hangs holds the request for no longer.
+func TestAVoidOfTheNativeEngineOutlivesItsClient(t *testing.T) {
+	w := newFixture(t)
+	ctx, leave := context.WithCancel(t.Context())
+	w.meter.onCall = func() { leave(); panic("the host fails") }
+	var response handler.Response
+	err := engine.NewNative(w.parts()).Answer(ctx, request("/v1/search/companies?name=made", w.key), &response)
+	require.ErrorContains(t, err, "the host fails")
+	require.Len(t, w.meter.voided, 1)
+	require.Positive(t, w.meter.limits[0], "there is a limit")
+	require.LessOrEqual(t, w.meter.limits[0], time.Second)
+}
+
+// TestAScreenTellsWhyItRefuses, for the log: the access database can't be read.
+func TestAScreenTellsWhyItRefuses(t *testing.T) {
+	w := newFixture(t)
+	w.access.Database = broken{}
+	var response handler.Response
+	require.True(t, engine.NewScreen(w.parts(), overRate{}).Refuse(t.Context(), request("/v1/companies/"+sampletest.CompanyEveryField, w.key), &response))
+	require.Equal(t, 503, response.Status)
+	require.ErrorContains(t, response.Cause, "secret path")
+	require.NotContains(t, string(response.Body), "secret")
 }
 
 func TestFailureOfADatabaseIsNotCharged(t *testing.T) {
