@@ -390,6 +390,14 @@ func keysOf(header netmail.Header) (keys []string) {
 	return keys
 }
 
+// TestTheTrustOfTheConfigurationStaysAsItIs: its owner may use it for other servers.
+func TestTheTrustOfTheConfigurationStaysAsItIs(t *testing.T) {
+	o := newOffice(t, mailtest.Options{})
+	o.test()
+	require.Equal(t, 1, o.send())
+	require.Empty(t, o.config.Trust.ServerName)
+}
+
 // TestAServerOfThisMachineIsAskedForNoTLS where that is configured, although it offers it with a certificate that
 // nobody trusts.
 func TestAServerOfThisMachineIsAskedForNoTLS(t *testing.T) {
