@@ -15,6 +15,15 @@ func TestDevThatIsStoppedEarlySaysSo(t *testing.T) {
 	require.Equal(t, "regedge: stopped before it was ready\n", p.stderr.String())
 }
 
+// TestDevMakesNothingForARegistryThatIsNotThere: its name may be misspelt.
+func TestDevMakesNothingForARegistryThatIsNotThere(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	code, said := ran("dev", "--listen", "127.0.0.1:0", "--writer-listen", "127.0.0.1:0", "--data", dir, "--registry", filepath.Join(t.TempDir(), "misspelt.db"))
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, said, "misspelt.db")
+	require.NoDirExists(t, dir)
+}
+
 // TestDevNamesTheProgramAsAShellFindsIt: a binary that was built or unpacked is seldom on the PATH.
 func TestDevNamesTheProgramAsAShellFindsIt(t *testing.T) {
 	elsewhere, onPath := filepath.Join(t.TempDir(), "regedge"), filepath.Join(t.TempDir(), "regedge")

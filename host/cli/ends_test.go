@@ -14,6 +14,7 @@ import (
 	"regedge/host/pki"
 	"regedge/host/server"
 	"regedge/replicate/registry/libsql"
+	"regedge/replicate/registry/sqld"
 )
 
 // gathered returns the samples of a collector of ends by their only label.
@@ -135,6 +136,22 @@ func TestATokenWithoutAnEndStays(t *testing.T) {
 		tokens.renew("registry", c.given)
 		require.Equal(t, c.taken, held.String() == c.given)
 	}
+}
+
+// TestWhatReplicationSendsAndReceivesIsToldApart: at a primary the first is what its line costs.
+func TestWhatReplicationSendsAndReceivesIsToldApart(t *testing.T) {
+	counted := new(sqld.Traffic)
+	counted.Sent.Store(3)
+	counted.Received.Store(5)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(traffic(counted)...)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	got := map[string]float64{}
+	for _, f := range families {
+		got[f.GetName()] = f.Metric[0].Counter.GetValue()
+	}
+	require.Equal(t, map[string]float64{"regedge_replication_sent_bytes_total": 3, "regedge_replication_received_bytes_total": 5}, got)
 }
 
 func TestTheFirstEndOfAChainIsShown(t *testing.T) {

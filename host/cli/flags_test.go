@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -18,10 +20,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/doctor"
 	"regedge/host/hint"
+	"regedge/host/pki"
 	"regedge/host/server"
 	"regedge/host/service"
 	"regedge/internal/testkit"
@@ -82,6 +86,61 @@ func TestAServiceWithTLSIsProbedByTLS(t *testing.T) {
 	p := start(args...)
 	require.Equal(t, exitOK, <-p.ended, p.stderr.String())
 	require.Equal(t, exitFailure, <-start(args[:3]...).ended)
+}
+
+// TestAnAPIWithTLSSpeaksHTTP1: a client that offers HTTP/2 would get an answer in a protocol that nobody agreed on.
+func TestAnAPIWithTLSSpeaksHTTP1(t *testing.T) {
+	made, err := pki.Create(filepath.Join(t.TempDir(), "trust"), time.Now)
+	require.NoError(t, err)
+	cert, key, err := made.Certificate("centre", "127.0.0.1")
+	require.NoError(t, err)
+	flags := tlsFlags{TLSCert: cert, TLSKey: key}
+	listener, err := flags.listen(&Main{Now: time.Now}, "writer", "127.0.0.1:0", prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() {
+		if conn, err := listener.Accept(); err == nil {
+			_ = conn.(*tls.Conn).Handshake()
+			conn.Close()
+		}
+	}()
+	conn, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
+	require.NoError(t, err)
+	defer conn.Close()
+	require.Equal(t, "http/1.1", conn.ConnectionState().NegotiatedProtocol)
+}
+
+// TestFlagsThatCanNotBeMeantAreRefused before anything is begun, by their names.
+func TestFlagsThatCanNotBeMeantAreRefused(t *testing.T) {
+	files := sqldFlags{CA: "ca.crt", Cert: "primary.crt", Key: "primary.key"}
+	none := time.Duration(0)
+	for want, refused := range map[string]interface{ Validate() error }{
+		"--listen":                              &primaryCommand{Listen: "nowhere", Replication: "127.0.0.1:1", sqldFlags: files},
+		"--replication":                         &primaryCommand{Listen: "127.0.0.1:1", Replication: "nowhere", sqldFlags: files},
+		"--listen: ":                            &replicaCommand{Listen: "nowhere"},
+		"--life must":                           &trustToken{Life: &none},
+		"--life must be positive: what an edge": &trustRenew{},
+		"--timeout must":                        &doctorClient{},
+		"--interval must":                       &statusCommand{},
+	} {
+		require.ErrorContains(t, refused.Validate(), want)
+	}
+	require.NoError(t, (&primaryCommand{Listen: "127.0.0.1:1", Replication: "127.0.0.1:1", sqldFlags: files}).Validate())
+	require.NoError(t, (&replicaCommand{Listen: "127.0.0.1:1"}).Validate())
+	require.NoError(t, (&trustToken{}).Validate())
+}
+
+// TestAProbeWaitsAsLongAsItsFlagSays: a container's health check has a limit of its own.
+func TestAProbeWaitsAsLongAsItsFlagSays(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts, and says nothing
+	require.NoError(t, err)
+	defer silent.Close()
+	code, said := ran("probe", "--listen", silent.Addr().String(), "--timeout", "100ms")
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, said, "does not answer within 100ms")
+	code, said = ran("probe", "--timeout", "0s")
+	require.Equal(t, exitMisuse, code)
+	require.Contains(t, said, "--timeout must be positive")
 }
 
 // TestTokensLeaveThisMachineByTLSAlone: that of the service itself, or of a proxy that the operator has named.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,7 +17,10 @@ import (
 	"regedge/host/doctor"
 	"regedge/host/hint"
 	"regedge/host/pki"
+	"regedge/host/units"
 	"regedge/internal/testkit"
+	"regedge/replicate/registry/sqld"
+	"regedge/schema"
 	"regedge/schema/verify"
 )
 
@@ -119,6 +123,74 @@ func TestAnEdgeForOtherMachinesNeedsTheAddressOfItsPages(t *testing.T) {
 		require.Equal(t, c.want, f.needsDocsURL(c.addr), c.addr)
 		n := &devNode{devCommand: &devCommand{edgeFlags: *f}, addr: c.addr}
 		require.Equal(t, c.want, n.notice() != "")
+	}
+}
+
+// TestAFindingSteersNoTerminal: it may quote what another machine has answered.
+func TestAFindingSteersNoTerminal(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, writeFindings(&out, []doctor.Finding{{Service: "edge", What: "writer", Level: doctor.Wrong, Found: "it is \x1b[2Jgone", Do: "look"}}))
+	require.NotContains(t, out.String(), "\x1b")
+	require.Contains(t, out.String(), "WRONG  edge: writer: ")
+	require.Contains(t, out.String(), "       do: look\n")
+}
+
+// TestDoctorExaminesAServiceAsItRuns: with its arguments, its environment alone, the time that was given, and the database of its
+// unit's name. The program is a script, which says with what it was called.
+func TestDoctorExaminesAServiceAsItRuns(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "regedge")
+	script := "#!/bin/sh\nprintf '{\"findings\":[{\"service\":\"replica\",\"found\":\"%s, token %s\"}]}' \"$*\" \"$REGEDGE_TOKEN\"\n"
+	require.NoError(t, os.WriteFile(program, []byte(script), 0o700))
+	t.Setenv("REGEDGE_TOKEN", "of the operator")
+	var c doctorMachine
+	c.Timeout = 7 * time.Second
+	examined := func(s units.Service) doctor.Finding {
+		t.Helper()
+		found := c.examine(t.Context(), &Main{Now: time.Now, Stderr: io.Discard}, program, s)
+		require.Len(t, found, 1)
+		return found[0]
+	}
+	replica := examined(units.Service{Name: "regedge-replica@access", Instance: "access", Command: "replica", Arguments: []string{"--dir", "/d"}, Environment: []string{"REGEDGE_TOKEN=own"}})
+	require.Equal(t, "doctor replica --dir /d --json --timeout 7s --database access, token own", replica.Found)
+	require.Equal(t, "replica@access", replica.Service)
+	edge := examined(units.Service{Name: "regedge-edge", Command: "edge"})
+	require.Equal(t, "doctor edge --json --timeout 7s, token ", edge.Found)
+}
+
+// TestABackupThatIsWatchedIsEnoughWithoutAStandby, if the writer's own environment names it.
+func TestABackupThatIsWatchedIsEnoughWithoutAStandby(t *testing.T) {
+	c := doctorMachine{Units: t.TempDir()}
+	for variable, want := range map[string]doctor.Level{"REGEDGE_BACKUP=/backup/ledger.db": doctor.OK, "REGEDGE_BACKUP=": doctor.Soon, "A=b": doctor.Soon} {
+		services := []units.Service{{Command: "edge", Environment: []string{"REGEDGE_BACKUP=/x"}}, {Command: "writer", Environment: []string{variable}}}
+		findings, err := c.examineStandby(t.Context(), &Main{Now: time.Now}, services)
+		require.NoError(t, err)
+		require.Len(t, findings, 1)
+		require.Equal(t, want, findings[0].Level, variable)
+		require.Equal(t, "writer", findings[0].Service)
+	}
+}
+
+// TestAReplicasFileIsJudgedByItsAge, also where its endpoint does not answer.
+func TestAReplicasFileIsJudgedByItsAge(t *testing.T) {
+	dir := t.TempDir()
+	file := sqld.File(dir)
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	db, err := schema.OpenFile(file)
+	require.NoError(t, err)
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	_, err = db.Exec(`INSERT INTO heartbeat (id, beat) VALUES (1, ?)`, time.Now().Add(-time.Hour).UnixMilli())
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	for maxAge, want := range map[time.Duration]doctor.Level{time.Minute: doctor.Wrong, 2 * time.Hour: doctor.Soon} {
+		e := &doctor.Exam{Service: "edge", Now: time.Now, Timeout: 10 * time.Second}
+		examineDatabase(t.Context(), e, databaseExam{database: schema.Access, name: "http://" + testkit.FreePort(t), replica: dir, maxAge: maxAge})
+		var behind []doctor.Level
+		for _, f := range e.Findings {
+			if strings.Contains(f.Found, "behind") {
+				behind = append(behind, f.Level)
+			}
+		}
+		require.Equal(t, []doctor.Level{want}, behind, e.Findings)
 	}
 }
 

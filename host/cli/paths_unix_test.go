@@ -100,7 +100,7 @@ func TestAServiceReadsEachTokenOnce(t *testing.T) {
 	require.True(t, p.await(func() bool { return p.status("/readyz", "") == 200 }), p.stderr.String())
 }
 
-// TestAWatchReadsItsTokenOnce, before the first time that it looks, and the examination of a client does so, too.
+// TestAWatchReadsItsTokenOnce, the first time that it looks.
 func TestAWatchReadsItsTokenOnce(t *testing.T) {
 	c := startCentre(t)
 	pipe := filepath.Join(t.TempDir(), "pipe")

@@ -89,6 +89,28 @@ func TestTheWritersProfilesNeedItsOwnToken(t *testing.T) {
 	require.Equal(t, 200, response.StatusCode)
 }
 
+// TestTheMetersProfilesNeedAFlag, and a meter that ends leaves its state to the next.
+func TestTheMetersProfilesNeedAFlag(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state")
+	for pprof, want := range map[bool]int{false: http.StatusNotFound, true: http.StatusOK} {
+		flags := []string{"meter", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--writer", "http://127.0.0.1:1",
+			"--state", state, "--token", "token", "--meter-token", "another"}
+		if pprof {
+			flags = append(flags, "--pprof")
+		}
+		p := start(flags...)
+		t.Cleanup(func() { p.halt() })
+		require.True(t, p.await(func() bool { return p.addr("meter") != "" }), p.stderr.String())
+		status, _ := profile(t, p.addr("metrics"), "heap", "")
+		require.Equal(t, want, status)
+		response, err := http.Get("http://" + p.addr("metrics") + "/metrics")
+		require.NoError(t, err)
+		response.Body.Close()
+		require.Equal(t, http.StatusOK, response.StatusCode)
+		require.Equal(t, exitOK, p.halt(), p.stderr.String())
+	}
+}
+
 func TestAPrimarysAndAReplicasProfilesNeedAFlag(t *testing.T) {
 	dir, program := t.TempDir(), sqldtest.Program(t)
 	made, err := pki.Create(filepath.Join(dir, "trust"), time.Now)

@@ -26,6 +26,7 @@ func TestNoServiceRunsBesideSigningKeys(t *testing.T) {
 	databases := []string{"--registry", filepath.Join(dir, "registry.db"), "--access", filepath.Join(dir, "access.db")}
 	plain := []string{"--listen", "127.0.0.1:0", "--token", operatorToken}
 	secret := filepath.Join(dir, "trust", "token")
+	mailFlags := []string{"--smtp-host", "127.0.0.1:1", "--smtp-from", "notices@example.org", "--smtp-user", "notices", "--dashboard-url", "http://127.0.0.1:1"}
 	onlyKey := append(slices.Clone(plain), "--tls-cert", filepath.Join(t.TempDir(), "machine.crt"), "--tls-key", key)
 	for command, flags := range map[string][]string{
 		"writer":                                 append(writerFiles, tls...),
@@ -34,6 +35,7 @@ func TestNoServiceRunsBesideSigningKeys(t *testing.T) {
 		"edge with only its key there":           slices.Concat(edge, databases, onlyKey),
 		"writer with the ledger's token there":   slices.Concat(writerFiles, plain, []string{"--database-token-file", secret}),
 		"writer with the registry's token there": slices.Concat(writerFiles, plain, []string{"--registry-token-file", secret}),
+		"writer with the mail password there":    slices.Concat(writerFiles, plain, mailFlags, []string{"--smtp-password-file", secret}),
 		"edge with the registry's token there":   slices.Concat(edge, databases, plain, []string{"--registry-token-file", secret}),
 		"edge with the access token there":       slices.Concat(edge, databases, plain, []string{"--access-token-file", secret}),
 		"meter with its token there":             slices.Concat(edge, plain, []string{"--meter-token-file", secret}),

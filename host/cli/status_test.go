@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -366,6 +367,28 @@ func TestStatusSaysWhichProgramAnEdgeRuns(t *testing.T) {
 	require.Regexp(t, `VERSION +COMMIT +COMPONENT +REPORTED`, out.String())
 	require.Regexp(t, `edge-1 .* 1\.2\.0 +b1946ac9 +c3499c27 `, out.String())
 	require.Regexp(t, `edge-2 .* - +- +- `, out.String())
+}
+
+// TestANodeThatIsAwayIsCalledThat, whatever it reported before.
+func TestANodeThatIsAwayIsCalledThat(t *testing.T) {
+	report := &writer.Report{Ready: "the journal hangs"}
+	for live, want := range map[bool]string{true: "not ready: the journal hangs", false: "away"} {
+		n := nodeStatus{Node: writer.Node{Name: "pune", Epoch: 1, Live: live}, Report: report}
+		require.Equal(t, want, n.state())
+	}
+}
+
+// TestAWatchForProgramsPrintsALineEachTime, so that they can read it while it goes on.
+func TestAWatchForProgramsPrintsALineEachTime(t *testing.T) {
+	var out strings.Builder
+	for _, watch := range []bool{true, false} {
+		out.Reset()
+		c := statusCommand{Watch: watch}
+		c.JSON = true
+		require.NoError(t, c.print(&Main{Stdout: &out}, &status{At: time.Unix(0, 0).UTC(), Nodes: []nodeStatus{}}))
+		require.Equal(t, watch, strings.Count(out.String(), "\n") == 1, out.String())
+		require.True(t, json.Valid([]byte(out.String())))
+	}
 }
 
 // TestAWatchSurvivesAnOutageOfTheWriter, and says that there is one; a writer that was never reached ends it.

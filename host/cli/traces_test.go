@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
@@ -212,6 +214,21 @@ func TestDevTracesItsLookupAndItsWriter(t *testing.T) {
 	for _, name := range []string{"GET /v1/companies/{cin}", "component", "charge", "sync", "POST /v1/sync", "commit"} {
 		require.NotEmpty(t, spans.Named(name), name)
 	}
+}
+
+// TestClientsGetAsManyTracesAsTheFlagAllows in a second.
+func TestClientsGetAsManyTracesAsTheFlagAllows(t *testing.T) {
+	const asked = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	f := traceFlags{Traces: "http://127.0.0.1:1", TracesAsked: 0}
+	tracer, _, err := f.tracer(t.Context(), "edge", slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	require.NoError(t, err)
+	_, sampled := tracer.Sample(asked)
+	require.False(t, sampled)
+	f.TracesAsked = 1
+	tracer, _, err = f.tracer(t.Context(), "edge", slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	require.NoError(t, err)
+	_, sampled = tracer.Sample(asked)
+	require.True(t, sampled)
 }
 
 func TestFlagsOfTracesAreChecked(t *testing.T) {
