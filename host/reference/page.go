@@ -72,12 +72,12 @@ func parseOver(frame *template.Template, files ...string) (*template.Template, e
 	return clone.ParseFS(pageFiles, files...)
 }
 
-// show renders a page completely before the first byte goes out.
-func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
-	p.Base, p.BaseURL = s.base(r), s.config.BaseURL
-	p.Dashboard, p.Guides = s.config.DashboardURL, guides
-	var body bytes.Buffer
-	if err := s.pages[name].ExecuteTemplate(&body, "frame.html", p); err != nil {
+// show shows a page, which it makes completely before the first byte goes out. Pages are kept: what data returns depends on
+// the rendering alone, whose base and encoding are those of the request.
+func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, which rendering, data func() page) {
+	which.base, which.zipped = s.base(r), web.AcceptsGzip(r.Header)
+	content, err := s.renderer.page(which, func() ([]byte, error) { return s.render(which, data()) })
+	if err != nil {
 		http.Error(w, "this page cannot be shown", http.StatusInternalServerError)
 		return
 	}
@@ -89,13 +89,25 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Cache-Control", "no-cache")
 	header.Set("Vary", "Accept, Accept-Encoding")
-	content := table.ReplaceAllFunc(body.Bytes(), breakCodes)
-	if web.AcceptsGzip(r.Header) { // there are no secrets in these pages
+	if which.zipped { // there are no secrets in these pages
 		header.Set("Content-Encoding", "gzip")
-		content = web.Gzip(content, gzip.BestSpeed)
 	}
 	w.WriteHeader(status)
 	w.Write(content)
+}
+
+func (s *Site) render(which rendering, p page) ([]byte, error) {
+	p.Base, p.BaseURL = which.base, s.config.BaseURL
+	p.Dashboard, p.Guides = s.config.DashboardURL, guides
+	var body bytes.Buffer
+	if err := s.pages[which.name].ExecuteTemplate(&body, "frame.html", p); err != nil {
+		return nil, err
+	}
+	content := table.ReplaceAllFunc(body.Bytes(), breakCodes)
+	if which.zipped {
+		content = web.Gzip(content, gzip.BestSpeed)
+	}
+	return content, nil
 }
 
 // In tables codes and paths may break at their joints: on a phone they are wider than their column.
@@ -134,17 +146,21 @@ func (s *Site) missing(w http.ResponseWriter, r *http.Request) {
 		web.Redirect(w, r, page)
 		return
 	}
-	s.show(w, r, http.StatusNotFound, "missing", page{Title: "No such page"})
+	s.show(w, r, http.StatusNotFound, rendering{name: "missing"}, func() page { return page{Title: "No such page"} })
 }
 
 func (s *Site) start(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
-	s.show(w, r, http.StatusOK, "start", page{Title: "Registry lookups of Indian companies", Data: startData()})
+	s.show(w, r, http.StatusOK, rendering{name: "start"}, func() page {
+		return page{Title: "Registry lookups of Indian companies", Data: startData()}
+	})
 }
 
 func (s *Site) reference(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
-	s.show(w, r, http.StatusOK, "reference", page{
-		Title: "API reference", Section: "reference",
-		Data: template.HTML(strings.ReplaceAll(s.calls, apidoc.Base, template.HTMLEscapeString(s.base(r)))),
+	s.show(w, r, http.StatusOK, rendering{name: "reference"}, func() page {
+		return page{
+			Title: "API reference", Section: "reference",
+			Data: template.HTML(strings.ReplaceAll(s.calls, apidoc.Base, template.HTMLEscapeString(s.base(r)))),
+		}
 	})
 }
 
@@ -238,7 +254,7 @@ type guidePage struct {
 
 // guidesPage lists all guides.
 func (s *Site) guidesPage(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
-	s.show(w, r, http.StatusOK, "guides", page{Title: "Guides", Section: "guides"})
+	s.show(w, r, http.StatusOK, rendering{name: "guides"}, func() page { return page{Title: "Guides", Section: "guides"} })
 }
 
 func (s *Site) guide(w http.ResponseWriter, r *http.Request, params httprouter.Params) {
@@ -246,15 +262,20 @@ func (s *Site) guide(w http.ResponseWriter, r *http.Request, params httprouter.P
 		if g.Name != params.ByName("name") {
 			continue
 		}
-		data := guidePage{guide: g, Problems: handler.Problems()}
-		if i > 0 {
-			data.Previous = &guides[i-1]
-		}
-		if i+1 < len(guides) {
-			data.Next = &guides[i+1]
-		}
-		s.show(w, r, http.StatusOK, g.page(), page{Title: g.Title, Section: "guides", Data: data})
+		s.show(w, r, http.StatusOK, rendering{name: g.page()}, func() page { return page{Title: g.Title, Section: "guides", Data: guideData(i)} })
 		return
 	}
 	s.missing(w, r)
+}
+
+// guideData is the data of the guide at a place of the list.
+func guideData(i int) guidePage {
+	data := guidePage{guide: guides[i], Problems: handler.Problems()}
+	if i > 0 {
+		data.Previous = &guides[i-1]
+	}
+	if i+1 < len(guides) {
+		data.Next = &guides[i+1]
+	}
+	return data
 }

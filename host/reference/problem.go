@@ -22,7 +22,9 @@ type problemPage struct {
 
 // problemsPage lists all codes.
 func (s *Site) problemsPage(w http.ResponseWriter, r *http.Request, _ httprouter.Params) {
-	s.show(w, r, http.StatusOK, "problems", page{Title: "Error codes", Section: "guides", Data: handler.Problems()})
+	s.show(w, r, http.StatusOK, rendering{name: "problems"}, func() page {
+		return page{Title: "Error codes", Section: "guides", Data: handler.Problems()}
+	})
 }
 
 func (s *Site) problem(w http.ResponseWriter, r *http.Request, params httprouter.Params) {
@@ -37,12 +39,14 @@ func (s *Site) problem(w http.ResponseWriter, r *http.Request, params httprouter
 		return
 	}
 	advice := advices[described.Code]
-	s.show(w, r, http.StatusOK, "problem", page{
-		Title: described.Title, Section: "guides",
-		Data: problemPage{
-			Problem: described, Advice: advice, Example: example,
-			Request: requestOf(described.Code, advice.Call),
-		},
+	s.show(w, r, http.StatusOK, rendering{name: "problem", about: described.Code}, func() page {
+		return page{
+			Title: described.Title, Section: "guides",
+			Data: problemPage{
+				Problem: described, Advice: advice, Example: example,
+				Request: requestOf(described.Code, advice.Call),
+			},
+		}
 	})
 }
 

@@ -40,6 +40,7 @@ type Config struct {
 type Site struct {
 	config    Config
 	pages     pages
+	renderer  *renderer
 	documents map[string]web.Asset // by path
 	paths     map[string]bool      // of pages and documents
 	assets    map[string]web.Asset // by file name
@@ -57,7 +58,7 @@ func New(config Config) (*Site, error) {
 		return nil, fmt.Errorf("read OpenAPI document: %w", err)
 	}
 	s := &Site{
-		config: config,
+		config: config, renderer: newRenderer(),
 		documents: map[string]web.Asset{
 			"/openapi.yaml": web.NewAsset("application/yaml", config.Document),
 			"/openapi.json": web.NewAsset("application/json", asJSON),

@@ -38,6 +38,8 @@ type order struct {
 	TLS     bool
 	// Keys are used in turn.
 	Keys []string
+	// Page is a page for readers that is asked for under ever other host names, instead of a lookup.
+	Page string
 	Way  string
 }
 
@@ -132,6 +134,9 @@ func (o *order) connect(ctx context.Context, n int) (net.Conn, error) {
 }
 
 func (o *order) request(n int) []byte {
+	if o.Page != "" {
+		return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %d.example\r\n\r\n", o.Page, n)
+	}
 	return []byte("GET " + company + " HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer " + o.Keys[n%len(o.Keys)] + "\r\n\r\n")
 }
 

@@ -79,6 +79,8 @@ func TestCustomersBesideAttackers(t *testing.T) {
 		{"made-up keys, header byte by byte, 2,000 connections", order{Connections: 2000, Keys: madeUp, Way: trickles}},
 		{"sandbox, reads nothing, 2,000 connections", order{Connections: 2000, Keys: []string{ident.SandboxKey}, Way: unread}},
 		{"sandbox, header byte by byte, 2,000 connections", order{Connections: 2000, Keys: []string{ident.SandboxKey}, Way: trickles}},
+		{"pages under made-up names, 2,000 connections", order{Connections: 2000, Page: "/guides/errors", Way: asks}},
+		{"pages under made-up names, reads nothing, 2,000 connections", order{Connections: 2000, Page: "/guides/errors", Way: unread}},
 		{"sandbox, 2,000 connections with TLS", order{TLS: true, Connections: 2000, Keys: []string{ident.SandboxKey}, Way: asks}},
 		{"sandbox, header byte by byte, 2,000 connections with TLS", order{TLS: true, Connections: 2000, Keys: []string{ident.SandboxKey}, Way: trickles}},
 		{"sandbox, 250 streams", order{TLS: true, Connections: 1, Streams: 250, Keys: []string{ident.SandboxKey}, Way: asks}},
