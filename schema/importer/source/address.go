@@ -59,7 +59,7 @@ func (a *address) lastLine(state string) string {
 //
 //	<lines>,<city>[,<district>],<state>,<pincode>-India      the current export
 //	<line> , [<district>] Unclassified <ST> [<pincode>]      the older export
-//	<lines>, <city>, <state>[, India], <pincode>             as on letters
+//	<lines>, <city>, <state>[, India][, <pincode>]           as on letters, with one of the two
 //
 // Any other text becomes the line, with a pincode if it ends in one.
 func parseAddress(s string) address {
@@ -163,9 +163,9 @@ func parseOlderAddress(s string) (a address, ok bool) {
 	return a, true
 }
 
-// parseLetterAddress splits an address as people write it; ok is false if the last part before the pincode and
-// the country is not the name of a state. The city comes before it, but where it is a city itself, as in "…, Okhla,
-// New Delhi - 110020": it stays the last line then.
+// parseLetterAddress splits an address as people write it, with a pincode or the country; ok is false if the last part
+// before them is not the name of a state. The city comes before it, but where it is a city itself, as in "…, Okhla, New
+// Delhi - 110020": it stays the last line then.
 func parseLetterAddress(s string) (a address, ok bool) {
 	body, pincode := cutPincode(joinHalves(withoutCountry(s)))
 	parts := strings.Split(withoutCountry(body), ",")
@@ -180,6 +180,9 @@ func parseLetterAddress(s string) (a address, ok bool) {
 			parts = slices.Delete(parts, n-1, n)
 			n--
 		}
+	}
+	if a.pincode.Kind == record.Null && body == s {
+		return address{}, false
 	}
 	if isCity := cityStates[name] && states[squash(parts[n-1])] != name; !isCity {
 		if parts = parts[:n]; n > 1 {

@@ -74,6 +74,7 @@ func TestAddresses(t *testing.T) {
 		{"Plot 4, Okhla, New Delhi - 110 020, Delhi", "Plot 4, Okhla", "New Delhi", "Delhi", "110020"},
 		{"5 Road\nShimla 171001", "5 Road Shimla", "", "", "171001"},
 		{"PLOT 4, MG ROAD CAMP PUNE MH 411001 IN", "PLOT 4, MG ROAD CAMP PUNE", "", "Maharashtra", "411001"},
+		{"Plot 4, MG Road, Pune, Maharashtra", "Plot 4, MG Road, Pune, Maharashtra", "", "", ""},
 		{"5 Road, Bank of India, Atlantis, India", "5 Road, Bank of India, Atlantis, India", "", "", ""},
 		{"5 Road, opposite Bank of India", "5 Road, opposite Bank of India", "", "", ""},
 		{"Hotel Goa 403001", "Hotel Goa", "", "", "403001"},
