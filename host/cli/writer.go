@@ -123,6 +123,9 @@ func (c *writerCommand) open(ctx context.Context, config writer.Config) (*writer
 	if errors.Is(err, writer.ErrHeld) {
 		return nil, hint.With(err, "stop that one, or start this one with --take-over, which ends it")
 	}
+	if errors.Is(err, writer.ErrDamaged) {
+		return nil, hint.With(err, "no row of it was changed: copy the backup again, or take an earlier one")
+	}
 	return centre, err
 }
 

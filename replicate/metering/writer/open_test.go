@@ -1,9 +1,12 @@
 package writer
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"testing/synctest"
@@ -76,6 +79,44 @@ func TestARestoredLedgerLeapsBeyondWhatWasLost(t *testing.T) {
 	}
 	require.EqualValues(t, ledger.MaxRestoredLeap-1, (&Writer{config: Config{Restored: true, Random: most}}).leap())
 	require.EqualValues(t, ledger.MaxLeap-1, (&Writer{config: Config{Random: most}}).leap())
+}
+
+// TestADamagedBackupIsNotRestored, however well the writer would start with it: no page that it reads at its start may be
+// affected. No row of it is changed.
+func TestADamagedBackupIsNotRestored(t *testing.T) {
+	w, _ := openUnrun(t)
+	_, err := w.config.Ledger.Exec(`INSERT INTO credit_entry (account, at, amount, kind, note)
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) SELECT 1, i, 1, 'bought', printf('%050d', i) FROM n`)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "backup.db")
+	_, err = w.config.Ledger.Exec(`VACUUM INTO ?`, path)
+	require.NoError(t, err)
+	open := func() error {
+		backup, err := schema.OpenFile(path)
+		require.NoError(t, err)
+		defer backup.Close()
+		config := w.config
+		config.Ledger, config.Restored = backup, true
+		opened, err := Open(t.Context(), config)
+		if err == nil {
+			opened.release()
+		}
+		return err
+	}
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	spoilt := bytes.Clone(whole)
+	at := bytes.Index(spoilt, fmt.Appendf(nil, "%050d", 2500)) &^ 4095
+	for i := range spoilt[at : at+8192] {
+		spoilt[at+i] = 0xa5
+	}
+	require.NoError(t, os.WriteFile(path, spoilt, 0o600))
+	require.ErrorIs(t, open(), ErrDamaged)
+	left, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(spoilt[4096:], left[4096:]), "the first page says how SQLite keeps its log")
+	require.NoError(t, os.WriteFile(path, whole, 0o600))
+	require.NoError(t, open())
 }
 
 // otherDriver is SQLite under another name, so that the writer takes its file for a server.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -100,6 +101,9 @@ type Writer struct {
 	tokensChanged atomic.Bool
 }
 
+// ErrDamaged is returned by Open for a restored ledger whose file is damaged.
+var ErrDamaged = errors.New("the restored ledger is damaged")
+
 // Open migrates the ledger and takes a new generation of it, which stops an older writer. From a
 // running writer it takes the ledger only with TakeOver, else it returns ErrHeld. It starts to update
 // the access database, and after two seconds leaves that to Run, so that the writer starts while that
@@ -137,8 +141,11 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 }
 
 func (w *Writer) prepare(ctx context.Context) error {
-	err := schema.Migrate(ctx, w.config.Ledger, schema.Ledger)
+	err := w.checkRestored(ctx)
 	if err != nil {
+		return err
+	}
+	if err = schema.Migrate(ctx, w.config.Ledger, schema.Ledger); err != nil {
 		return err
 	}
 	if w.local {
@@ -170,6 +177,22 @@ func (w *Writer) prepare(ctx context.Context) error {
 		return err
 	default:
 		w.projector.logOutcome(err)
+	}
+	return nil
+}
+
+// checkRestored has SQLite look for damage in a restored file, before anything is written to it. It takes some seconds for a
+// gigabyte.
+func (w *Writer) checkRestored(ctx context.Context) error {
+	if !w.config.Restored || !w.local {
+		return nil
+	}
+	var found string
+	if err := w.config.Ledger.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&found); err != nil {
+		return fmt.Errorf("check the restored ledger: %w", err)
+	}
+	if found != "ok" {
+		return fmt.Errorf("%w: %s", ErrDamaged, found)
 	}
 	return nil
 }
