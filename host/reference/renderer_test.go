@@ -65,6 +65,24 @@ func TestAPageThatFailedIsMadeAgain(t *testing.T) {
 	require.Equal(t, "page", string(content))
 }
 
+// TestAPageIsKeptAsItWasAskedFor, compressed or not: the one is of no use to who asks for the other.
+func TestAPageIsKeptAsItWasAskedFor(t *testing.T) {
+	site, err := New(Config{})
+	require.NoError(t, err)
+	router := httprouter.New()
+	site.Routes(router)
+	for encoding, zipped := range map[string]bool{"": false, "gzip": true} {
+		request := httptest.NewRequest(http.MethodGet, "/guides", nil)
+		request.Header.Set("Accept-Encoding", encoding)
+		recorder := httptest.NewRecorder()
+		router.ServeHTTP(recorder, request)
+		require.Equal(t, encoding, recorder.Header().Get("Content-Encoding"))
+		kept, ok := site.renderer.look(rendering{name: "guides", base: "http://example.com", zipped: zipped})
+		require.True(t, ok, encoding)
+		require.Equal(t, recorder.Body.Bytes(), kept, encoding)
+	}
+}
+
 // TestMadeUpAddressesTakeNoMemory: each is an address of its own for pages to be kept under.
 func TestMadeUpAddressesTakeNoMemory(t *testing.T) {
 	site, err := New(Config{})

@@ -347,17 +347,23 @@ func TestSpansThatACollectorRejectsAreCountedAsDropped(t *testing.T) {
 	require.EqualValues(t, 7, f.value(t, dropped, "collector"))
 }
 
-// TestWhatACollectorSaysDoesNotFillTheLog.
-func TestWhatACollectorSaysDoesNotFillTheLog(t *testing.T) {
-	message := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1)
-	message = protowire.AppendString(protowire.AppendTag(message, 2, protowire.BytesType), strings.Repeat("why", 10_000))
-	answer := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), message)
+// answering starts a collector that gives one answer to all.
+func answering(t *testing.T, answer []byte) (url string) {
+	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-protobuf")
 		w.Write(answer)
 	}))
-	defer web.Close()
-	f := newFixture(t, tracing.Config{Endpoint: web.URL})
+	t.Cleanup(web.Close)
+	return web.URL
+}
+
+// TestWhatACollectorSaysDoesNotFillTheLog, however long it is.
+func TestWhatACollectorSaysDoesNotFillTheLog(t *testing.T) {
+	message := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1)
+	message = protowire.AppendString(protowire.AppendTag(message, 2, protowire.BytesType), strings.Repeat("why", 10_000))
+	answer := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), message)
+	f := newFixture(t, tracing.Config{Endpoint: answering(t, answer)})
 	stop := f.run(t)
 	f.span("one")
 	stop()
@@ -371,12 +377,7 @@ func TestASingleSpanThatIsRejectedIsCounted(t *testing.T) {
 	more = protowire.AppendString(protowire.AppendTag(more, 8, protowire.BytesType), "\x08\x05")
 	message := protowire.AppendVarint(protowire.AppendTag(append([]byte(nil), more...), 1, protowire.VarintType), 1)
 	answer := protowire.AppendBytes(protowire.AppendTag(more, 1, protowire.BytesType), message)
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/x-protobuf")
-		w.Write(answer)
-	}))
-	defer web.Close()
-	f := newFixture(t, tracing.Config{Endpoint: web.URL})
+	f := newFixture(t, tracing.Config{Endpoint: answering(t, answer)})
 	stop := f.run(t)
 	f.span("one")
 	f.span("two")
