@@ -451,30 +451,33 @@ func TestAPushThatWasConfirmedTooLateWritesNothing(t *testing.T) {
 	late := f.snapshot()
 	f.edit(nil, "UPDATE company SET city = 'Y' WHERE cin IN (SELECT cin FROM company ORDER BY cin LIMIT 5, 10)")
 	newest := f.snapshot()
-	for name, other := range map[string]func(){
-		"another release": func() {
+	for i, meanwhile := range []struct {
+		name string
+		does func()
+	}{
+		{"another release", func() {
 			_, err := Run(t.Context(), f.config(newest))
 			require.NoError(t, err)
-		},
-		"the same release, and a rollback": func() {
+		}},
+		{"the same release, and a rollback", func() {
 			_, err := Run(t.Context(), f.config(late))
 			require.NoError(t, err)
 			f.rollback(before)
-		},
+		}},
 	} {
-		if name != "another release" {
+		if i > 0 {
 			f.rollback(before)
 		}
 		held := ""
 		config := f.config(late)
 		config.Ask = func(Report) error {
-			other()
+			meanwhile.does()
 			held = dump(t, f.primary(), "SELECT id FROM release ORDER BY seq DESC LIMIT 1")[0]
 			return nil
 		}
 		_, err := Run(t.Context(), config)
-		require.ErrorIs(t, err, ErrTakenOver, name)
+		require.ErrorIs(t, err, ErrTakenOver, meanwhile.name)
 		require.Equal(t, held, dump(t, f.primary(), "SELECT id FROM release ORDER BY seq DESC LIMIT 1")[0])
-		require.Equal(t, []string{"[{0 true}]"}, dump(t, f.primary(), "SELECT count(*) FROM pushing WHERE release <> ''"), name)
+		require.Equal(t, []string{"[{0 true}]"}, dump(t, f.primary(), "SELECT count(*) FROM pushing WHERE release <> ''"), meanwhile.name)
 	}
 }

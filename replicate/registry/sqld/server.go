@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"syscall"
 	"time"
 
 	"regedge/replicate/registry/libsql"
@@ -17,6 +18,9 @@ import (
 
 // stopLimit is how long a server may take to stop before it is killed.
 const stopLimit = 5 * time.Second
+
+// discardTries is how often a database's folder is removed that others fill again meanwhile.
+const discardTries = 100
 
 // Server is a server that can be stopped and started again. A replica that has lost its database, or whose
 // file is damaged, copies it anew, a primary that is handed a database starts again with it, and so does a server
@@ -170,8 +174,17 @@ func (s *Server) prepareDir(output *output) error {
 	return nil
 }
 
-// discard removes the database. The server must not run.
-func (s *Server) discard() error { return os.RemoveAll(filepath.Dir(File(s.Dir))) }
+// discard removes the database. The server must not run. When an edge opens the file at this moment, SQLite makes others beside
+// it, and the folder is not empty: so it is tried again, discardTries times.
+func (s *Server) discard() (err error) {
+	for range discardTries {
+		if err = os.RemoveAll(filepath.Dir(File(s.Dir))); !errors.Is(err, syscall.ENOTEMPTY) {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
 
 // whole reports whether all files of a replica's database are there. The index of the write-ahead
 // log (-shm) may be missing, since SQLite creates it again, and so may both after the database was
