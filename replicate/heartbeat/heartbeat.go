@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"log/slog"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -23,6 +24,9 @@ const (
 	// lockedPatience is how long the database may be locked before a heartbeat reports an error: a push
 	// holds the lock during each of its transactions, and sqld ends those of 5 s.
 	lockedPatience = 15 * time.Second
+	// restartPatience is how long after a heartbeat a primary may be unreached: it starts again when a push hands it a whole file. It
+	// is not longer than timeout, so that one that hangs is told at once.
+	restartPatience = timeout
 )
 
 // putHeartbeat goes on from the heartbeat before, or back to the clock if the second argument is true.
@@ -193,15 +197,15 @@ func (c *beatClock) wrote(beat, at time.Time, since time.Duration, log *slog.Log
 }
 
 // failureLog logs when heartbeats begin to fail, when the token is or is no longer the reason, and when they recover. A registry without a first push,
-// and a brief lock by a push, are no errors.
+// and a brief lock or restart by a push, are no errors.
 type failureLog struct {
 	log         *slog.Logger
 	said        bool      // that they fail
 	refused     bool      // since the token is refused
 	empty       bool      // that they wait for the tables was said
 	why         string    // the error that was logged, for readiness
-	beaten      bool      // a heartbeat was written before
 	lockedSince time.Time // zero while it is not locked
+	lastBeat    time.Time // when the last one was written, zero before
 }
 
 func (h *failureLog) note(err error, at time.Time) {
@@ -209,10 +213,10 @@ func (h *failureLog) note(err error, at time.Time) {
 		if h.said || h.empty {
 			h.log.Info("heartbeats are written")
 		}
-		*h = failureLog{log: h.log, beaten: true}
+		*h = failureLog{log: h.log, lastBeat: at}
 		return
 	}
-	if strings.Contains(err.Error(), "no such table: heartbeat") && !h.beaten {
+	if strings.Contains(err.Error(), "no such table: heartbeat") && h.lastBeat.IsZero() {
 		if h.said || !h.empty {
 			h.log.Info("no heartbeat yet: the database is empty")
 		}
@@ -224,8 +228,10 @@ func (h *failureLog) note(err error, at time.Time) {
 		h.lockedSince = at
 	}
 	refused := errors.Is(libsql.Explain(err), libsql.ErrUnauthorized)
+	var unreached *url.Error
+	restarting := !h.said && errors.As(err, &unreached) && !errors.Is(err, context.DeadlineExceeded) && at.Sub(h.lastBeat) < restartPatience
 	switch {
-	case h.said && h.refused == refused, locked && at.Sub(h.lockedSince) < lockedPatience:
+	case h.said && h.refused == refused, locked && at.Sub(h.lockedSince) < lockedPatience, restarting:
 		return
 	case refused:
 		h.why = "the primary refuses the writer's token: no heartbeat"

@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -373,6 +375,33 @@ func TestATokenThatIsRefusedLaterIsNamed(t *testing.T) {
 	require.NotContains(t, h.why, "token")
 	h.note(errLocked{}, at)
 	require.Equal(t, 3, strings.Count(log.String(), "level=ERROR"))
+}
+
+// TestAPrimaryThatStartsAgainIsNoError: it does when a push hands it a whole file. One that stays away is an error, and so is
+// one that was never reached.
+func TestAPrimaryThatStartsAgainIsNoError(t *testing.T) {
+	log := new(testkit.Log)
+	h := failureLog{log: slog.New(slog.NewTextHandler(log, nil))}
+	at := time.Unix(1000, 0)
+	gone := fmt.Errorf("beat: %w", &url.Error{Op: "Post", URL: "http://127.0.0.1:1/v2/pipeline", Err: syscall.ECONNREFUSED})
+	h.note(nil, at)
+	h.note(gone, at.Add(time.Second))
+	h.note(gone, at.Add(restartPatience-1))
+	require.Empty(t, log.String())
+	require.Empty(t, h.why)
+	h.note(nil, at.Add(restartPatience))
+	require.Empty(t, log.String())
+	h.note(gone, at.Add(2*restartPatience))
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"))
+	require.NotEmpty(t, h.why)
+	h.note(gone, at.Add(3*restartPatience))
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"))
+	h.note(nil, at.Add(3*restartPatience+1))
+	require.Equal(t, 1, strings.Count(log.String(), "heartbeats are written"))
+
+	never := failureLog{log: h.log}
+	never.note(gone, at)
+	require.Equal(t, 2, strings.Count(log.String(), "level=ERROR"))
 }
 
 // TestAHeartbeatOfTheFutureIsTold by the writer that finds it.
