@@ -177,7 +177,13 @@ func (p *projector) update(ctx context.Context) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return errors.Join(err, p.compareIfAsked(ctx))
+	if failed := p.compareIfAsked(ctx); failed != nil {
+		return errors.Join(err, failed)
+	}
+	if err != nil { // in a new access database the comparison puts the plans that accounts refer to
+		err = p.projectPending(ctx)
+	}
+	return err
 }
 
 func (p *projector) migrate(ctx context.Context) error {

@@ -88,6 +88,19 @@ func TestWhatTakesAccessAwayIsProjectedFirst(t *testing.T) {
 	require.Equal(t, 1, changes, "the comparison at the start is left")
 }
 
+// TestAChangeBeforeTheFirstComparisonIsNoFailure: accounts that were made while a new access database was away refer to plans that it
+// does not have yet.
+func TestAChangeBeforeTheFirstComparisonIsNoFailure(t *testing.T) {
+	p := projectorOf(t, nil)
+	_, err := p.ledger.Exec(`INSERT INTO account (id, name, email, plan, suspended, created_at) VALUES (1, '', '', 'starter', 0, 0)`)
+	require.NoError(t, err)
+	added := p.add(changedRow{table: accountTable, id: int64(1)})
+	require.NoError(t, p.update(t.Context()))
+	<-added.projected
+	changes, _ := p.behind()
+	require.Zero(t, changes)
+}
+
 // TestAComparisonThatFailedIsMadeAgain, and counts as a change that is missing until then.
 func TestAComparisonThatFailedIsMadeAgain(t *testing.T) {
 	p := projectorOf(t, nil)
