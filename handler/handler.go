@@ -167,7 +167,7 @@ func (h *Handler) begin(req *Request) (*call, *Response) {
 
 	var found bool
 	if c.route, found = matchRoute(c.path); !found {
-		return c, c.refuse(problem{code: RouteNotFound}, nil)
+		return c, c.refuse(c.noRoute(), nil)
 	}
 	switch req.Method {
 	case "GET":

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"regedge/handler/charge"
+	"regedge/handler/fastbytes"
 )
 
 // route is a matched endpoint and its path parameter, still percent-encoded.
@@ -37,6 +38,52 @@ func matchRoute(path string) (route, bool) {
 		return route{charge.LLPs, param}, true
 	}
 	return route{}, false
+}
+
+// meantRoute is the path of the endpoint that may be meant by one without an endpoint: in another case or version, in the singular,
+// with a slash at its end, with a part too many or none. It is "" where the path names none of them.
+func meantRoute(path, query string) string {
+	var collection string
+	var search, named bool // the identifier stands behind the collection
+	for path != "" {
+		var part string
+		part, path, _ = strings.Cut(path, "/")
+		upper := fastbytes.Upper(part)
+		switch {
+		case upper == "SEARCH":
+			search = true
+		case collection != "":
+			named = named || part != ""
+		case upper == "COMPANY" || upper == "COMPANIES":
+			collection = "companies"
+		case upper == "DIRECTOR" || upper == "DIRECTORS":
+			collection = "directors"
+		case upper == "LLP" || upper == "LLPS":
+			collection = "llps"
+		}
+	}
+	switch {
+	case collection == "directors": // they are not searched for
+		return "/v1/directors/{din}"
+	case collection == "llps" && search:
+		return "/v1/search/llps?llpin={llpin}"
+	case collection == "llps":
+		return "/v1/llps/{llpin}"
+	case search, collection != "" && !named && strings.Contains(query, "name="):
+		return "/v1/search/companies?name={name}"
+	case collection != "":
+		return "/v1/companies/{cin}"
+	}
+	return ""
+}
+
+// noRoute is the refusal of a path without an endpoint.
+func (c *call) noRoute() problem {
+	meant := meantRoute(c.path, c.query)
+	if meant == "" {
+		return problem{code: RouteNotFound}
+	}
+	return problem{RouteNotFound, "There is nothing at this path. Perhaps " + meant + " is meant. See the reference for the five endpoints under /v1.", 0}
 }
 
 func splitTarget(target string) (path, query string) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 
 	"regedge/handler/charge"
 )
@@ -27,6 +28,42 @@ func TestRoutes(t *testing.T) {
 	} {
 		_, ok := matchRoute(path)
 		require.False(t, ok, path)
+	}
+}
+
+// TestAPathWithoutAnEndpointIsAnsweredWithTheOneThatIsMeant: the fixed pattern of an endpoint, nothing of the request.
+func TestAPathWithoutAnEndpointIsAnsweredWithTheOneThatIsMeant(t *testing.T) {
+	b := newBench()
+	for target, meant := range map[string]string{
+		"/v1/companies/X/":             "/v1/companies/{cin}",
+		"/v1/companies/X/directors":    "/v1/companies/{cin}",
+		"/v1/company/X":                "/v1/companies/{cin}",
+		"/V1/Companies/X":              "/v1/companies/{cin}",
+		"/v2/companies/X":              "/v1/companies/{cin}",
+		"/api/v1/companies/X?a=name":   "/v1/companies/{cin}",
+		"/v1/companies":                "/v1/companies/{cin}",
+		"/v1/companies/":               "/v1/companies/{cin}",
+		"/v1/companies?name=tata":      "/v1/search/companies?name={name}",
+		"/v1/search":                   "/v1/search/companies?name={name}",
+		"/v1/search/company?name=tata": "/v1/search/companies?name={name}",
+		"/v1/search/companies/":        "/v1/search/companies?name={name}",
+		"/v1/director/1":               "/v1/directors/{din}",
+		"/v1/search/directors?name=a":  "/v1/directors/{din}",
+		"//v1/llp/AAA-1234":            "/v1/llps/{llpin}",
+		"/v1/search/llp":               "/v1/search/llps?llpin={llpin}",
+		"/v1":                          "",
+		"/v1/":                         "",
+		"/v1/<b>":                      "",
+		"/v1/accounts/companiesX":      "",
+	} {
+		r := b.Serve(request("GET", target))
+		require.Equal(t, RouteNotFound, problemOf(t, r), target)
+		detail := gjson.GetBytes(r.Body, "detail").Str
+		if meant == "" {
+			require.Equal(t, "There is nothing at this path. See the reference for the five endpoints under /v1.", detail, target)
+		} else {
+			require.Equal(t, "There is nothing at this path. Perhaps "+meant+" is meant. See the reference for the five endpoints under /v1.", detail, target)
+		}
 	}
 }
 

@@ -254,7 +254,7 @@ var advices = map[string]advice{
 	handler.RouteNotFound: {
 		Means: "There is nothing at this path. The key was not checked.",
 		Do: []string{
-			"Compare the path with the five of the reference; it is in lower case and has no slash at its end.",
+			"Compare the path with the one that the detail names, or with the five of the reference; it is in lower case and has no slash at its end.",
 			"Percent-encode what you put into it.",
 		},
 		Call: "/v1/companies", Retry: retryNever,
