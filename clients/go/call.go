@@ -110,7 +110,8 @@ func (c *Client) attempt(ctx context.Context, made *call) (*answer, error) {
 		return nil, err
 	}
 	for name, values := range c.config.Header {
-		request.Header[name] = values
+		name = http.CanonicalHeaderKey(name) // a map may have any letters, and those of the call are set below
+		request.Header[name] = append(request.Header[name], values...)
 	}
 	request.Header.Set("Authorization", "Bearer "+c.config.APIKey)
 	request.Header.Set("Idempotency-Key", made.idempotencyKey)

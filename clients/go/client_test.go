@@ -376,7 +376,10 @@ func TestHeadersOfTheConfigurationReplaceNoneOfTheCall(t *testing.T) {
 		found(w)
 	}))
 	defer server.Close()
-	header := http.Header{"Traceparent": {"00-trace"}, "Authorization": {"Bearer other"}, "Idempotency-Key": {"other"}}
+	header := http.Header{
+		"Traceparent": {"00-trace"}, "Authorization": {"Bearer other"}, "Idempotency-Key": {"other"},
+		"authorization": {"Bearer third"}, "idempotency-key": {"third"}, "user-agent": {"third"},
+	}
 	c, err := New(Config{BaseURL: server.URL, APIKey: "mine", Header: header})
 	if err != nil {
 		t.Fatal(err)
@@ -385,8 +388,8 @@ func TestHeadersOfTheConfigurationReplaceNoneOfTheCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"Traceparent": "00-trace", "Authorization": "Bearer mine", "Idempotency-Key": "own", "User-Agent": "regedge-go/" + Version} {
-		if got.Get(name) != want {
-			t.Errorf("%s: got %q, want %q", name, got.Get(name), want)
+		if values := got.Values(name); len(values) != 1 || values[0] != want {
+			t.Errorf("%s: got %q, want %q", name, values, want)
 		}
 	}
 	c, err = New(Config{BaseURL: server.URL})

@@ -72,12 +72,9 @@ class Client:
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, parts.port
         self._prefix = parts.path.rstrip("/")
         self._timeout, self._max_retries, self._max_wait = timeout, max_retries, max_wait
-        self._headers = {
-            **(headers or {}),
-            "Authorization": f"Bearer {api_key}",
-            "User-Agent": _USER_AGENT,
-            "Accept": "application/json",
-        }
+        own = {"Authorization": f"Bearer {api_key}", "User-Agent": _USER_AGENT, "Accept": "application/json"}
+        kept = {name.lower() for name in own} | {"idempotency-key"}
+        self._headers = {name: value for name, value in (headers or {}).items() if name.lower() not in kept} | own
         self._context = context
         self._local = threading.local()
         self._sleep: Callable[[float], None] = time.sleep

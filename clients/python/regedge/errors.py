@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional, Type
 
 from .resources import RateLimit
 
 
 class RegedgeError(Exception):
     """The base of all errors of this package but ValueError for unusable arguments."""
+
+    def __reduce__(self) -> Any:
+        # The default calls the class with the message alone. In a pool of processes that call fails, and the pool hangs.
+        return _again, (type(self), self.args), vars(self)
 
 
 class ApiError(RegedgeError):
@@ -65,3 +69,7 @@ class UnansweredError(RegedgeError):
         self.idempotency_key = idempotency_key
         self.attempts = attempts
         super().__init__(f"no answer after {attempts} attempts: {cause}")
+
+
+def _again(kind: Type[RegedgeError], args: Any) -> RegedgeError:
+    return kind.__new__(kind, *args)

@@ -1,6 +1,7 @@
 """Run by `python3 -m unittest discover -s tests` in clients/python."""
 
 import os
+import pickle
 import socket
 import ssl
 import subprocess
@@ -11,6 +12,7 @@ import unittest
 import unittest.mock
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import regedge
 from regedge import ApiError, Client, RegedgeError, UnansweredError, headers
 
 MATCH = (
@@ -127,7 +129,7 @@ class ClientTest(unittest.TestCase):
         self.assertFalse(ApiError(404, "route_not_found").not_found)
 
     def test_what_may_pass_is_retried(self):
-        for status in (408, 429, 500, 502, 503):
+        for status in (408, 429, 500, 502, 503, 504, 520):
             with self.subTest(status), Service(problem(status, "x"), found) as service, service.client() as client:
                 self.assertEqual(client.find_llp("AAA-0001").attempts, 2)
 
@@ -174,6 +176,14 @@ class ClientTest(unittest.TestCase):
             self.assertRegex(service.asked.headers["User-Agent"], r"^regedge-python/\d+\.\d+\.\d+$")
             client.search("a & b", limit=1)
             self.assertEqual(service.asked.path, "/api/v1/search/companies?name=a+%26+b&limit=1")
+
+    def test_headers_of_the_client_replace_none_of_the_call(self):
+        given = {"authorization": "Bearer other", "IDEMPOTENCY-KEY": "other", "user-agent": "other", "accept": "text/html"}
+        with Service(found) as service, service.client(api_key="mine", headers=given) as client:
+            client.find_llp("AAA-0001", idempotency_key="own")
+            sent = [service.asked.headers.get_all(name) for name in ("Authorization", "Idempotency-Key", "Accept")]
+            self.assertEqual(sent, [["Bearer mine"], ["own"], ["application/json"]])
+            self.assertEqual(len(service.asked.headers.get_all("User-Agent")), 1)
 
     def test_an_answer_that_is_too_long_is_none(self):
         for size, answered in ((1 << 20, True), ((1 << 20) + 1, False)):
@@ -360,7 +370,7 @@ class ClientTest(unittest.TestCase):
                 self.assertEqual((raised.exception.status, elsewhere.keys), (302, []))
 
     def test_configurations_that_cannot_work_are_refused(self):
-        for arguments in ({"base_url": "localhost:8080"}, {"api_key": "reg_live_x\n"}, {"api_key": "reg_live x"}, {"api_key": ""}, {"timeout": 0}, {"max_retries": -1}):
+        for arguments in ({"base_url": "localhost:8080"}, {"base_url": "https://"}, {"api_key": "reg_live_x\n"}, {"api_key": "reg_live_é"}, {"api_key": "reg_live x"}, {"api_key": ""}, {"timeout": 0}, {"max_retries": -1}, {"max_wait": -1}):
             with self.subTest(arguments), self.assertRaises(ValueError):
                 Client(**arguments)
         for address in ("https://api.example.org/v1", "http://127.0.0.1:8080/v1/"):
@@ -406,6 +416,38 @@ class ClientTest(unittest.TestCase):
             client.company("x")
         self.assertEqual(raised.exception.rate_limit.limit, 60)
 
+    def test_each_call_is_sent_under_the_key_it_is_given(self):
+        with Service(problem(400, "x")) as service, service.client() as client:
+            calls = (client.company, client.director, client.llp, client.search, client.find_llp)
+            for call in calls:
+                with self.assertRaises(ApiError):
+                    call("x", idempotency_key=call.__name__)
+            self.assertEqual(service.keys, [call.__name__ for call in calls])
+
+    def test_a_limit_that_is_none_is_left_to_the_service_to_refuse(self):
+        with Service(problem(400, "invalid_query")) as service, service.client() as client:
+            with self.assertRaises(ApiError):
+                client.search("x", limit=0)
+            self.assertEqual(service.asked.path, "/v1/search/companies?name=x&limit=0")
+
+    def test_an_error_says_whether_the_registry_lacks_the_record(self):
+        for code in ("company_not_found", "director_not_found", "llp_not_found"):
+            self.assertTrue(ApiError(404, code).not_found, code)
+
+    def test_everything_public_can_be_imported(self):
+        self.assertLessEqual({"ApiError", "Client", "RegedgeError", "Result", "SANDBOX_KEY", "UnansweredError"}, set(regedge.__all__))
+        for name in regedge.__all__:
+            self.assertTrue(hasattr(regedge, name), name)
+
+    def test_errors_pass_between_processes(self):
+        with Service(problem(429, "rate_limit_exceeded", 31), lost) as service, service.client(max_retries=0) as client:
+            for kind in (ApiError, UnansweredError):
+                with self.assertRaises(kind) as raised:
+                    client.company("x", idempotency_key="mine")
+                again = pickle.loads(pickle.dumps(raised.exception))
+                self.assertIs(type(again), kind)
+                self.assertEqual((str(again), vars(again)), (str(raised.exception), vars(raised.exception)))
+
     def test_connecting_and_each_wait_take_ten_seconds_by_default(self):
         with unittest.mock.patch("socket.create_connection", side_effect=ConnectionRefusedError) as connect:
             for address in ("http://127.0.0.1:1", "https://127.0.0.1:1"):
@@ -426,6 +468,8 @@ class ClientTest(unittest.TestCase):
     def test_each_rate_limit_is_read_from_its_header(self):
         limit = headers.rate_limit({"RateLimit-Limit": "60", "RateLimit-Remaining": "59", "RateLimit-Reset": "7"})
         self.assertEqual((limit.limit, limit.remaining, limit.reset), (60, 59, 7))
+        limit = headers.rate_limit({"RateLimit-Limit": "60"})
+        self.assertEqual((limit.limit, limit.remaining, limit.reset), (60, None, None))
 
     def test_retry_after_is_seconds_or_a_date(self):
         for value, least, most in ((None, 0, 0), ("3", 3, 3), ("-3", 0, 0), ("soon", 0, 0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0), ("Thu, 01 Jan 99999 00:00:00 GMT", 0, 0)):

@@ -90,7 +90,9 @@ export class Client {
     if (!(all.timeout > 0) || !(all.maxRetries >= 0) || !(all.maxWait >= 0)) {
       throw new RangeError("timeout must be positive; maxRetries and maxWait must not be negative");
     }
-    this.#options = { ...all, baseUrl: all.baseUrl.replace(/\/+$/, "") };
+    // A second name in other letters would be joined to that of the call.
+    const headers = Object.entries<string>(all.headers ?? {}).filter(([name]) => !/^(authorization|idempotency-key)$/i.test(name));
+    this.#options = { ...all, headers: Object.fromEntries(headers), baseUrl: all.baseUrl.replace(/\/+$/, "") };
   }
 
   /** Returns a company by its CIN (21 characters, any case). */

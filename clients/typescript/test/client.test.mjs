@@ -75,7 +75,7 @@ for (const [status, code, wait] of [
   });
 }
 
-for (const status of [408, 429, 500, 502, 503]) {
+for (const status of [408, 429, 500, 502, 503, 504, 520]) {
   test(`${status} is retried`, async (t) => {
     const service = await serve(t, problem(status, "x"), found);
     assert.equal((await service.client({ maxWait: 1 }).findLlp("AAA-0001")).attempts, 2);
@@ -112,14 +112,17 @@ test("what is no string is not sent", async (t) => {
 
 test("headers of the options replace none of the call", async () => {
   const headers = { Authorization: "Bearer other", "Idempotency-Key": "other", traceparent: "00-trace" };
+  const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
   let sent;
   const fetch = async (_, init) => ((sent = new Headers(init.headers)), new Response(match));
-  await new Client({ headers, fetch, apiKey: "mine" }).findLlp("x", { idempotencyKey: "own" });
-  assert.deepEqual(["Authorization", "Idempotency-Key", "traceparent"].map((name) => sent.get(name)), [
-    "Bearer mine",
-    "own",
-    "00-trace",
-  ]);
+  for (const given of [headers, lower]) {
+    await new Client({ headers: given, fetch, apiKey: "mine" }).findLlp("x", { idempotencyKey: "own" });
+    assert.deepEqual(["Authorization", "Idempotency-Key", "traceparent"].map((name) => sent.get(name)), [
+      "Bearer mine",
+      "own",
+      "00-trace",
+    ]);
+  }
 });
 
 test("pauses are random, from half of what doubles to the whole", async (t) => {
@@ -220,7 +223,7 @@ test("redirects are not followed", async (t) => {
 });
 
 test("options that cannot work are refused", () => {
-  for (const options of [{ baseUrl: "localhost:8080" }, { apiKey: "reg_live_x\n" }, { apiKey: "reg_live x" }, { apiKey: "" }, { apiKey: null }, { timeout: 0 }, { maxRetries: -1 }]) {
+  for (const options of [{ baseUrl: "localhost:8080" }, { apiKey: "reg_live_x\n" }, { apiKey: "reg_live x" }, { apiKey: "" }, { apiKey: null }, { timeout: 0 }, { maxRetries: -1 }, { maxWait: -1 }, { baseUrl: "http:///x" }]) {
     assert.throws(() => new Client(options), undefined, JSON.stringify(options));
   }
   for (const baseUrl of ["http://127.0.0.1:8080?tenant=1", "http://127.0.0.1:8080/#top"]) {
@@ -362,4 +365,33 @@ test("a signal that ends between an answer and its pause ends the call", async (
   const body = new ReadableStream({ pull: (stream) => (control.abort(reason), stream.close()) }, { highWaterMark: 0 });
   const fetch = async () => new Response(body, { status: 503 });
   await assert.rejects(new Client({ fetch }).company("x", { signal: control.signal }), reason);
+});
+
+test("each call is sent under the key it is given, and ends with its signal", async (t) => {
+  const service = await serve(t, problem(400, "x"));
+  const methods = ["company", "director", "llp", "search", "findLlp"];
+  for (const method of methods) {
+    await assert.rejects(service.client()[method]("x", { idempotencyKey: method }), ApiError);
+    const reason = new Error("mine");
+    await assert.rejects(service.client()[method]("x", { signal: AbortSignal.abort(reason) }), reason, method);
+  }
+  assert.deepEqual(service.keys, methods);
+});
+
+test("a limit that is none is left to the service to refuse", async (t) => {
+  const service = await serve(t, problem(400, "invalid_query"));
+  await assert.rejects(service.client().search("x", { limit: 0 }), { code: "invalid_query" });
+  assert.deepEqual(service.urls, ["/v1/search/companies?name=x&limit=0"]);
+});
+
+test("an answer without its parts is an error that says why", async () => {
+  const error = (body) => new Client({ fetch: async () => new Response(body) }).company("x").catch((error) => error);
+  for (const body of ['{"data":{}}', '{"meta":{}}', "null"]) {
+    const failed = await error(body);
+    assert.deepEqual([failed.name, /it has no data or no meta/.test(failed.message)], ["RegedgeError", true], body);
+  }
+  assert.ok((await error("<html>")).cause instanceof SyntaxError);
+  const refused = new TypeError("fetch failed");
+  const unanswered = await new Client({ fetch: async () => { throw refused; }, maxRetries: 0 }).company("x").catch((error) => error);
+  assert.equal(unanswered.cause, refused);
 });
