@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -290,4 +291,61 @@ func TestARefusedTokenEndsAPushAtOnce(t *testing.T) {
 	require.ErrorIs(t, p.awaitSeed(t.Context()), libsql.ErrUnauthorized)
 	require.NoFileExists(t, seed)
 	require.Zero(t, *pauses)
+}
+
+// TestASnapshotHoldsTheReleaseThatItIsNamedAfter, whenever an import is completed meanwhile: a rollback would bring
+// another one.
+func TestASnapshotHoldsTheReleaseThatItIsNamedAfter(t *testing.T) {
+	registry, dir := registryFile(t), t.TempDir()
+	importing, err := schema.OpenFile(registry)
+	require.NoError(t, err)
+	defer importing.Close()
+	imports := func(release string) {
+		_, err := importing.Exec(`INSERT INTO release (id, released_at, companies, llps, directors, appointments, partners)
+			VALUES (?1, 1, 0, 0, 0, 0, 0)`, release)
+		require.NoError(t, err)
+	}
+	holds := func(release string) {
+		t.Helper()
+		kept, err := openSnapshot(t.Context(), dir, release)
+		require.NoError(t, err)
+		defer kept.Close()
+		newest, err := newestRelease(t.Context(), kept)
+		require.NoError(t, err)
+		require.Equal(t, newest, release)
+	}
+	// One that waits for the hashes is completed when the copy begins, or before.
+	var waiting sync.WaitGroup
+	once := sync.OnceFunc(func() { waiting.Go(func() { imports("waited-for-the-hashes") }) })
+	release, err := Snapshot(t.Context(), registry, dir, func(Progress) { once() })
+	waiting.Wait()
+	require.NoError(t, err)
+	holds(release)
+
+	first, err := Prepare(t.Context(), registry, nil)
+	require.NoError(t, err)
+	imports("before-the-copy")
+	before, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	err = copyFile(t.Context(), registry, filepath.Join(dir, "copy.db"), first, nil)
+	require.ErrorIs(t, err, errImported)
+	after, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, after, len(before))
+
+	// So many pages are copied in several steps.
+	_, err = importing.Exec(`CREATE TABLE large (bytes BLOB)`)
+	require.NoError(t, err)
+	_, err = importing.Exec(`INSERT INTO large VALUES (zeroblob(?1))`, 4096*(backUpPages+1000))
+	require.NoError(t, err)
+	steps := 0
+	release, err = Snapshot(t.Context(), registry, dir, func(p Progress) {
+		if steps++; steps == 1 {
+			imports("during-the-copy")
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2, steps)
+	require.Equal(t, "before-the-copy", release)
+	holds(release)
 }

@@ -120,24 +120,32 @@ func hashRecords(c *sqlite3.Conn, folder string, progress func(Progress)) (err e
 }
 
 // Snapshot prepares the registry file at path, copies it to a snapshot of its newest release in the
-// folder dir, unless there is one, and returns the release's id. progress may be nil.
+// folder dir, unless there is one, and returns the release's id. After an import that was completed meanwhile it
+// begins again, with the release of that. progress may be nil.
 func Snapshot(ctx context.Context, path, dir string, progress func(Progress)) (release string, err error) {
-	if release, err = Prepare(ctx, path, progress); err != nil {
-		return "", err
+	for {
+		if release, err = Prepare(ctx, path, progress); err != nil {
+			return "", err
+		}
+		target := snapshotPath(dir, release)
+		if _, err := os.Stat(target); err == nil {
+			return release, nil
+		}
+		switch err := copyFile(ctx, path, target, release, progress); {
+		case err == nil:
+			return release, nil
+		case !errors.Is(err, errImported):
+			return "", fmt.Errorf("make snapshot in %s: %w", dir, err)
+		}
 	}
-	target := snapshotPath(dir, release)
-	if _, err := os.Stat(target); err == nil {
-		return release, nil
-	}
-	if err := copyFile(ctx, path, target, progress); err != nil {
-		return "", fmt.Errorf("make snapshot in %s: %w", dir, err)
-	}
-	return release, nil
 }
 
-// copyFile copies a consistent state of the registry file at path into a new file, which is one file,
-// without a write-ahead log.
-func copyFile(ctx context.Context, path, target string, progress func(Progress)) (err error) {
+// errImported means that the registry has another release than the one to be copied.
+var errImported = errors.New("an import was completed meanwhile")
+
+// copyFile copies a consistent state of the registry file at path, with this release as its newest, into a new file, which
+// is one file, without a write-ahead log. It fails with errImported if the newest is another by now.
+func copyFile(ctx context.Context, path, target, release string, progress func(Progress)) (err error) {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
@@ -158,7 +166,7 @@ func copyFile(ctx context.Context, path, target string, progress func(Progress))
 	if err = errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	if err := settle(ctx, unfinished); err != nil {
+	if err := settle(ctx, unfinished, release); err != nil {
 		return err
 	}
 	return os.Rename(unfinished, target)
@@ -203,19 +211,22 @@ func backUp(ctx context.Context, c *sqlite3.Conn, path string, progress func(Pro
 	return nil
 }
 
-// settle makes a copy one file that nobody changes.
-func settle(ctx context.Context, path string) error {
+// settle makes a copy of a release one file that nobody changes.
+func settle(ctx context.Context, path, release string) (err error) {
 	db, err := schema.OpenFile(path)
 	if err != nil {
 		return err
 	}
-	err = withConn(ctx, db, func(c *sqlite3.Conn) error {
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if newest, err := newestRelease(ctx, db); err != nil || newest != release {
+		return cmp.Or(err, errImported)
+	}
+	return withConn(ctx, db, func(c *sqlite3.Conn) error {
 		if err := content.Untrack(c); err != nil {
 			return err
 		}
 		return c.Exec(`PRAGMA journal_mode = delete`)
 	})
-	return errors.Join(err, db.Close())
 }
 
 func newestRelease(ctx context.Context, db *sql.DB) (string, error) {
