@@ -250,3 +250,16 @@ func TestASearchOfOtherTermsIsWrittenAnewBesideASeed(t *testing.T) {
 		require.Equal(t, !whole, report.NewGeneration)
 	}
 }
+
+// TestASearchIsWrittenAnewAfterANameHasChangedBesideASeed: the hashes of its entry are in two tables by then.
+func TestASearchIsWrittenAnewAfterANameHasChangedBesideASeed(t *testing.T) {
+	f := newFixture(t)
+	f.run(f.whole(f.snapshot()))
+	for round := range 2 {
+		f.edit(nil, fmt.Sprintf("UPDATE company SET company_name = 'RENAMED %d LIMITED' WHERE cin = (SELECT min(cin) FROM company)", round),
+			"INSERT INTO search_pending SELECT min(cin) FROM company")
+		report := f.push()
+		require.Equal(t, round > 0, report.NewGeneration)
+		sqldtest.Exec(t, f.server, "UPDATE search_push SET terms = terms + 1")
+	}
+}
