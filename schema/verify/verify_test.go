@@ -88,6 +88,8 @@ func TestTheFirstOfSeveralIsNamed(t *testing.T) {
 			"companies and LLPs that the search does not have: 2, the first is "},
 		{`UPDATE search_name SET value = '0' || value WHERE value IN ` + two, `SELECT min(value) FROM search_name`,
 			"entries of the search without a company or LLP: 2, the first is "},
+		{`UPDATE search_name SET value = '~' || value WHERE value IN ` + two, `SELECT min(value) FROM search_name WHERE value > '~'`,
+			"entries of the search without a company or LLP: 2, the first is "},
 		{`UPDATE company SET directors = 'x' WHERE cin IN ` + two, `SELECT cin FROM company WHERE directors = 'x' LIMIT 1`,
 			"companies whose directors list differs from their appointments: 2, the first is "},
 		{`UPDATE company SET district = 'x' WHERE cin IN ` + placed, `SELECT cin FROM company WHERE district = 'x' LIMIT 1`,

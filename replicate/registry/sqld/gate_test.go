@@ -172,6 +172,7 @@ func TestQueriesArePassedOnWithTheGatesOwnToken(t *testing.T) {
 		{"GET", "/version", "Bearer good", "", 200, "http://" + config.HTTP + "/version "},
 		{"GET", "/version", "Bearer bad", "", 401, ""},
 		{"GET", "/health", "", "", 200, "http://" + config.HTTP + "/health "},
+		{"GET", "/health", "", "of anybody", 200, "http://" + config.HTTP + "/health "},
 		{"POST", "/health", "", "", 403, ""},
 	} {
 		passed = ""
