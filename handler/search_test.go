@@ -102,6 +102,16 @@ func (s *searcher) agree(t *testing.T, name string, limit int) {
 	require.Equal(t, s.reference.find(name, limit), s.matches(t, name, limit), "%q, limit %d", name, limit)
 }
 
+// TestANameIsFoundOnce, though it has the words of the query twice: one by one, and in a row within others.
+func TestANameIsFoundOnce(t *testing.T) {
+	s := newSearcher(t, []searchtest.Record{
+		{Value: "U10000GJ2000PTC000001", Name: "BIGSTEEL RODS ROD STEEL LIMITED", Status: "ACTIVE"},
+		{Value: "U10000GJ2000PTC000002", Name: "MIDSTEEL RODS LIMITED", Status: "ACTIVE"},
+	})
+	s.agree(t, "steel rod", 5)
+	require.Len(t, s.matches(t, "steel rod", 5), 2)
+}
+
 // oddQueries are queries that are not names, as people and programs send them.
 var oddQueries = []string{
 	"a", "s", "9", "ab", "a b", "a.b", "é", "&", "& co", "%", "%%%", "_", "*", "\"", "\"\"\"", "'", "''';--", "\\", "(", ")", "^tat",
