@@ -112,6 +112,18 @@ func TestANameIsFoundOnce(t *testing.T) {
 	require.Len(t, s.matches(t, "steel rod", 5), 2)
 }
 
+// TestANameThatBeginsWithTheQueryIsFoundOnce, though another of its words does so too.
+func TestANameThatBeginsWithTheQueryIsFoundOnce(t *testing.T) {
+	s := newSearcher(t, []searchtest.Record{
+		{Value: "U10000GJ2000PTC000001", Name: "TATA AND TATA LIMITED", Status: "ACTIVE"},
+		{Value: "U10000GJ2000PTC000002", Name: "OLD TATA LIMITED", Status: "ACTIVE"},
+	})
+	for _, query := range []string{"tata", "ta", "tat"} {
+		s.agree(t, query, 5)
+	}
+	require.Len(t, s.matches(t, "tata", 5), 2)
+}
+
 // oddQueries are queries that are not names, as people and programs send them.
 var oddQueries = []string{
 	"a", "s", "9", "ab", "a b", "a.b", "é", "&", "& co", "%", "%%%", "_", "*", "\"", "\"\"\"", "'", "''';--", "\\", "(", ")", "^tat",

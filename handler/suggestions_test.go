@@ -12,6 +12,7 @@ import (
 	"regedge/handler/charge"
 	"regedge/handler/ident"
 	"regedge/handler/names"
+	"regedge/internal/testkit/searchtest"
 )
 
 // lines is what forgivingStatement returns of names: forms and labels in turn.
@@ -146,5 +147,24 @@ func TestANameOfTwoCharactersFindsBeginningsAlone(t *testing.T) {
 		for _, at := range []int{5, 7} {
 			require.Equal(t, more, args[at].Text != names.NoTerms, "%s, ?%d", name, at+1)
 		}
+	}
+}
+
+// TestASeparatorInANameIsASpaceOfTheSuggestion: names are read from one text, and would be cut there.
+func TestASeparatorInANameIsASpaceOfTheSuggestion(t *testing.T) {
+	s := newSearcher(t, []searchtest.Record{
+		{Value: "U10000GJ2000PTC000001", Name: "GUJARAT\x1eINDUSTRIAL PAPER SUPPLY LIMITED", Status: "ACTIVE"},
+		{Value: "U10000GJ2000PTC000002", Name: "BRIGHTWAVA\x1eHOMES LIMITED", Status: "ACTIVE"},
+		{Value: "U74999WB2020PTC013709", Name: "MADE-UP\x1eONE LIMITED", Status: "ACTIVE"},
+	})
+	for query, name := range map[string]string{
+		"GIPS":                  "GUJARAT INDUSTRIAL PAPER SUPPLY LIMITED", // an acronym
+		"brightwavx homes":      "BRIGHTWAVA HOMES LIMITED",                // misspelt
+		"U74999WB2020PTC013708": "MADE-UP ONE LIMITED",                     // another digit
+		"U74999WB2020":          "MADE-UP ONE LIMITED",                     // the beginning of a CIN
+		"WB2020PTC013709":       "MADE-UP ONE LIMITED",                     // the end
+	} {
+		_, suggested := s.search(t, query, 5)
+		require.Equal(t, `"`+name+`"`, suggested, query)
 	}
 }
