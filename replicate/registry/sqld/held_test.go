@@ -55,6 +55,34 @@ func TestWhatIsNotHeldIsTheServers(t *testing.T) {
 	require.False(t, (&readGate{Reads: new(Reads)}).answerHeld(nil, nil, nil), "nothing can be held")
 }
 
+// TestAnAnswerOfWhatIsHeldHasTheFormOfTheServers: no transaction is open after it, and no stream.
+func TestAnAnswerOfWhatIsHeldHasTheFormOfTheServers(t *testing.T) {
+	g := &readGate{Reads: &Reads{Held: &holding{bytes: 3}}}
+	answer := func(path, body string) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		require.True(t, g.answerHeld(w, httptest.NewRequest("POST", path, nil), []byte(body)))
+		require.Equal(t, "application/json", w.Header().Get("Content-Type"))
+		return w
+	}
+	const found = `"rows":[[{"type":"text","value":"xxx"}]],"affected_row_count":0,"last_insert_rowid":null`
+	require.JSONEq(t, `{"baton":null,"base_url":null,"results":[
+		{"type":"ok","response":{"type":"execute","result":{"cols":[{"name":"text","decltype":null}],`+found+`}}},
+		{"type":"ok","response":{"type":"batch","result":{"step_results":[{"cols":[{"name":"text","decltype":null}],`+found+`}],"step_errors":[null]}}},
+		{"type":"ok","response":{"type":"get_autocommit","is_autocommit":true}},
+		{"type":"ok","response":{"type":"close"}}]}`,
+		answer("/v2/pipeline", `{"baton":"before","requests":[{"type":"execute","stmt":{"sql":"SELECT 1"}},
+			{"type":"batch","batch":{"steps":[{"stmt":{"sql":"SELECT 1"}}]}},{"type":"get_autocommit"},{"type":"close"}]}`).Body.String())
+	var lines []string
+	for line := range strings.Lines(answer(cursorPath, `{"batch":{"steps":[{"stmt":{"sql":"SELECT 1"}}]}}`).Body.String()) {
+		lines = append(lines, line)
+	}
+	require.Len(t, lines, 4)
+	require.JSONEq(t, `{"baton":null,"base_url":null}`, lines[0])
+	require.JSONEq(t, `{"type":"step_begin","step":0,"cols":[{"name":"text","decltype":null}]}`, lines[1])
+	require.JSONEq(t, `{"type":"row","row":[{"type":"text","value":"xxx"}]}`, lines[2])
+	require.JSONEq(t, `{"type":"step_end","affected_row_count":0,"last_insert_rowid":null}`, lines[3])
+}
+
 // TestAnAnswerOfWhatIsHeldIsBounded, in statements and bytes: an edge's token must not fill this process's memory.
 func TestAnAnswerOfWhatIsHeldIsBounded(t *testing.T) {
 	batch := func(steps int) string {
