@@ -156,3 +156,13 @@ func TestOfEquallyLikeNamesTheFirstInSearchOrderIsSuggested(t *testing.T) {
 	_, suggested := s.search(t, "brightwavx limited", 5)
 	require.Equal(t, `"BRIGHTWAVB LIMITED", "BRIGHTWAVA LIMITED"`, suggested)
 }
+
+// TestOfEquallyLikeNamesTheFirstIsSuggestedWhicheverWordIsMisspelt: the one with the other word is searched for later.
+func TestOfEquallyLikeNamesTheFirstIsSuggestedWhicheverWordIsMisspelt(t *testing.T) {
+	s := newSearcher(t, []searchtest.Record{
+		{Value: "U72900ZZ2015PTC000001", Name: "MARBLE BXTTON GARDEN LIMITED", Status: "ACTIVE"},
+		{Value: "U72900ZZ2015PTC000002", Name: "MXRBLE BUTTON GARDEN LIMITED", Status: "ACTIVE"},
+	})
+	_, suggested := s.search(t, "marble button garden", 5)
+	require.Equal(t, `"MARBLE BXTTON GARDEN LIMITED", "MXRBLE BUTTON GARDEN LIMITED"`, suggested)
+}
