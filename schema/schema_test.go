@@ -108,6 +108,23 @@ func TestMigrateWaitsForAnotherWriter(t *testing.T) {
 	require.NoError(t, Check(ctx, db, Access))
 }
 
+// TestADatabaseThatBecameAnotherMeanwhileIsNotMigrated: two programs may begin with the same empty file.
+func TestADatabaseThatBecameAnotherMeanwhileIsNotMigrated(t *testing.T) {
+	db, ctx := openTemp(t), context.Background()
+	access, err := migrations(files, Access)
+	require.NoError(t, err)
+	registry, err := migrations(files, Registry)
+	require.NoError(t, err)
+	require.NoError(t, apply(ctx, db, Access, access[0]))
+	before := dumpVersions(t, db)
+	for _, step := range registry {
+		var other *OtherError
+		require.ErrorAs(t, apply(ctx, db, Registry, step), &other)
+		require.Equal(t, OtherError{Registry, Access}, *other)
+	}
+	require.Equal(t, before, dumpVersions(t, db))
+}
+
 // requireOnly holds that a database is taken for no other.
 func requireOnly(t *testing.T, db *sql.DB, database Database) {
 	t.Helper()
