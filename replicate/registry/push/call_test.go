@@ -349,3 +349,49 @@ func TestASnapshotHoldsTheReleaseThatItIsNamedAfter(t *testing.T) {
 	require.Equal(t, "before-the-copy", release)
 	holds(release)
 }
+
+// TestPushesOfAReleaseAtOnceMakeOneSnapshot: those to other primaries share the folder.
+func TestPushesOfAReleaseAtOnceMakeOneSnapshot(t *testing.T) {
+	registry, dir := registryFile(t), t.TempDir()
+	want, err := Prepare(t.Context(), registry, nil)
+	require.NoError(t, err)
+	for range 3 {
+		const pushes = 4
+		failed := make(chan error, pushes)
+		for range pushes {
+			go func() {
+				_, err := Snapshot(t.Context(), registry, dir, nil)
+				failed <- err
+			}()
+		}
+		for range pushes {
+			require.NoError(t, <-failed)
+		}
+		left, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, left, 1)
+		kept, err := openSnapshot(t.Context(), dir, want)
+		require.NoError(t, err)
+		newest, err := newestRelease(t.Context(), kept)
+		require.NoError(t, errors.Join(err, kept.Close()))
+		require.Equal(t, want, newest)
+		require.NoError(t, os.Remove(snapshotPath(dir, want)))
+	}
+}
+
+// TestASnapshotThatIsMadeElsewhereIsNotWaitedForInVain once the push is given up.
+func TestASnapshotThatIsMadeElsewhereIsNotWaitedForInVain(t *testing.T) {
+	registry, dir := registryFile(t), t.TempDir()
+	waited := false
+	_, err := Snapshot(t.Context(), registry, dir, func(p Progress) {
+		if p.Stage == Copying {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			_, err := Snapshot(ctx, registry, dir, nil)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			waited = true
+		}
+	})
+	require.NoError(t, err)
+	require.True(t, waited)
+}

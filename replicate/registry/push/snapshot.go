@@ -15,6 +15,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/driver"
+	"golang.org/x/sys/unix"
 
 	"regedge/replicate/registry/libsql"
 	"regedge/schema"
@@ -149,6 +150,14 @@ func copyFile(ctx context.Context, path, target, release string, progress func(P
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
+	folder, err := lockFolder(ctx, filepath.Dir(target))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if _, err := os.Stat(target); err == nil {
+		return nil // another push has made it
+	}
 	unfinished := target + unfinishedSuffix
 	if err := removeDatabase(unfinished); err != nil {
 		return err
@@ -170,6 +179,26 @@ func copyFile(ctx context.Context, path, target, release string, progress func(P
 		return err
 	}
 	return os.Rename(unfinished, target)
+}
+
+// lockPause lies between two looks whether another push still makes a snapshot.
+const lockPause = 20 * time.Millisecond
+
+// lockFolder waits until no other push makes a snapshot in the folder, and keeps others from it until the file is closed: pushes
+// to several primaries may share the folder. Some file systems lock files only; there nobody is waited for.
+func lockFolder(ctx context.Context, dir string) (*os.File, error) {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	for errors.Is(unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) {
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), folder.Close())
+		case <-time.After(lockPause):
+		}
+	}
+	return folder, nil
 }
 
 // backUpPages is how many pages are copied between two calls of progress: 40 MB.
