@@ -163,6 +163,7 @@ func TestQueriesArePassedOnWithTheGatesOwnToken(t *testing.T) {
 	}{
 		{"POST", "/v2/pipeline?more=1", "Bearer good", `{ "requests": [ ] }`, 200, "http://" + config.HTTP + `/v2/pipeline {"requests":[]}`},
 		{"POST", "/v3/cursor", "Bearer bad", `{}`, 401, ""},
+		{"POST", "/v3/cursor", "Bearer Good", `{}`, 401, ""},
 		{"POST", "/v3/cursor", "", `{}`, 401, ""},
 		{"POST", "/v2/pipeline", "Bearer good", `{"sql":"SELECT readfile('x')"}`, 403, ""},
 		{"POST", "/v2/pipeline", "Bearer good", `{"sql":"` + strings.Repeat("x", statementBytes) + `"}`, 400, ""},
