@@ -53,6 +53,12 @@ func TestAnOldBackupAndALargeLogAreFound(t *testing.T) {
 		require.Equal(t, want, found(t, func(e *Exam) { e.Backup(file) }).Level, age)
 	}
 	require.Equal(t, Wrong, found(t, func(e *Exam) { e.Backup(file + "-missing") }).Level)
+	require.NoError(t, os.WriteFile(file+"-empty", nil, 0o600))
+	now := exam().Now()
+	require.NoError(t, os.Chtimes(file+"-empty", now, now))
+	cut := found(t, func(e *Exam) { e.Backup(file + "-empty") })
+	require.Equal(t, Wrong, cut.Level)
+	require.Contains(t, cut.Found, "no whole backup: it is empty")
 
 	log, err := os.Create(file + "-wal")
 	require.NoError(t, err)

@@ -71,11 +71,15 @@ const backupOld = 26 * time.Hour
 // backupAhead is how far the clock of whoever wrote the file may be ahead of this one.
 const backupAhead = time.Minute
 
-// Backup checks the age of the ledger's last backup.
+// Backup checks the age of the ledger's last backup, and whether it was written to its end.
 func (e *Exam) Backup(file string) {
 	info, err := os.Stat(file)
 	if err != nil {
 		e.Wrong("backup", "run the job that makes it, and see why it did not", "%v", err)
+		return
+	}
+	if err := schema.CutShort(file); err != nil {
+		e.Wrong("backup", "is its disk full (df)? Run the job that makes it", "%s is no whole backup: %v", file, err)
 		return
 	}
 	switch age := e.Now().Sub(info.ModTime()); {

@@ -6,8 +6,10 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -39,9 +41,7 @@ func (e *Exam) Standby(ctx context.Context, configFile string) {
 		e.Wrong(what, "run this as root; docs/operations.md, \"A standby for the writer\", says what goes into the file", "the configuration of Litestream can't be read: %v", err)
 		return
 	}
-	var config struct {
-		Addr string `yaml:"addr"`
-	}
+	var config shippingConfig
 	if err := yaml.Unmarshal(content, &config); err != nil {
 		e.Wrong(what, "compare it with deploy/litestream/litestream.yml", "%s: %v", configFile, err)
 		return
@@ -59,7 +59,88 @@ func (e *Exam) Standby(ctx context.Context, configFile string) {
 		e.silent(what, address, err)
 		return
 	}
-	e.shipped(what, readShipping(a.body))
+	s := readShipping(a.body)
+	if directory := config.directory(); directory != "" && s.whole && !s.full && !e.arrives(ctx, what, directory, s.newest) {
+		return
+	}
+	e.shipped(what, s)
+}
+
+// shippingConfig is what Litestream's configuration says of where the ledger goes.
+type shippingConfig struct {
+	Addr string `yaml:"addr"`
+	DBs  []struct {
+		Replica struct {
+			Type string `yaml:"type"`
+			Path string `yaml:"path"`
+		} `yaml:"replica"`
+	} `yaml:"dbs"`
+}
+
+// directory is where the ledger goes when that is a directory, else empty: Litestream counts what it sends
+// elsewhere (the alarm RegedgeLedgerNotShipped), and not what it writes there.
+func (c *shippingConfig) directory() string {
+	if len(c.DBs) != 1 || c.DBs[0].Replica.Type != "file" || strings.Contains(c.DBs[0].Replica.Path, "$") {
+		return ""
+	}
+	return c.DBs[0].Replica.Path
+}
+
+// arrives says whether a directory has a copy to restore from, and gets what the ledger had at a transaction. One
+// that can't be read is not judged: Litestream's own reading of it fails, too.
+func (e *Exam) arrives(ctx context.Context, what, directory string, newest uint64) bool {
+	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
+	defer cancel()
+	for {
+		there, err := transactionsIn(directory)
+		switch {
+		case err != nil || there.first <= 1 && there.last >= newest:
+			return true
+		case there.first > 1:
+			e.Wrong(what, "is the disk mounted there? When it is, systemctl restart regedge-litestream", "%s has no beginning of the ledger to restore from, only what was added to it", directory)
+			return false
+		}
+		select {
+		case <-ctx.Done():
+			e.Wrong(what, doShip, "the ledger changes, and %s does not get it: what is there is whole, and old", directory)
+			return false
+		case <-time.After(arrivePause):
+		}
+	}
+}
+
+// arrivePause is between two looks at a directory.
+const arrivePause = 50 * time.Millisecond
+
+// shippedFile is the name of a file of transactions, from its first one to its last, in hexadecimal digits.
+var shippedFile = regexp.MustCompile(`^([0-9a-f]{16})-([0-9a-f]{16})\.ltx$`)
+
+// transactions are the first and the last one in a directory, 0 for none. A snapshot begins at the first of all.
+type transactions struct{ first, last uint64 }
+
+func transactionsIn(directory string) (t transactions, err error) {
+	levels := filepath.Join(directory, "ltx")
+	folders, err := os.ReadDir(levels)
+	if err != nil {
+		return t, err
+	}
+	for _, folder := range folders {
+		files, err := os.ReadDir(filepath.Join(levels, folder.Name()))
+		if err != nil {
+			return t, err
+		}
+		for _, file := range files {
+			if found := shippedFile.FindStringSubmatch(file.Name()); found != nil {
+				first, _ := strconv.ParseUint(found[1], 16, 64) // of 16 hexadecimal digits
+				last, _ := strconv.ParseUint(found[2], 16, 64)
+				if t.first == 0 || first < t.first {
+					t.first = first
+				}
+				t.last = max(t.last, last)
+			}
+		}
+	}
+	return t, nil
 }
 
 // shipping is what the metrics of Litestream say of the ledger.
@@ -69,6 +150,7 @@ type shipping struct {
 	whole   bool      // at the last time it was whole
 	at      time.Time // when it was last found whole
 	full    bool      // Litestream's own disk is full
+	newest  uint64    // the ledger's last transaction that Litestream has read
 }
 
 // shippingMetric is a line of Litestream's metrics, without its labels.
@@ -94,6 +176,8 @@ func readShipping(metrics []byte) shipping {
 			}
 		case "litestream_validation_checks_total":
 			s.checked = s.checked || value > 0
+		case "litestream_txid":
+			s.newest = uint64(max(value, 0))
 		case "litestream_disk_full":
 			s.full = s.full || value > 0
 		}

@@ -74,12 +74,49 @@ dbs:
 	require.NoError(t, os.Rename(shipped+"-away", shipped))
 	becomes(OK, "the copy of the ledger was found whole ")
 
+	// As with a full disk, or one that became read-only: what is there can be read, and nothing be added.
+	obstructed := obstruct(t, shipped)
+	becomes(Wrong, "the ledger changes, and "+shipped+" does not get it")
+	for _, name := range obstructed {
+		require.NoError(t, os.Remove(name))
+	}
+	becomes(OK, "the copy of the ledger was found whole ")
+
 	p.Kill()
 	require.Contains(t, look(0).Found, "nothing listens at "+address)
 	require.NoError(t, os.WriteFile(config, []byte("dbs: []\n"), 0o600))
 	require.Equal(t, Soon, look(0).Level)
 	require.NoError(t, os.Remove(config))
 	require.Equal(t, Wrong, look(0).Level)
+}
+
+// obstruct puts directories where Litestream would write its next files in a destination.
+func obstruct(t *testing.T, destination string) (names []string) {
+	there, err := transactionsIn(destination)
+	require.NoError(t, err)
+	for n := there.last; n < there.last+1000; n++ {
+		name := filepath.Join(destination, "ltx", "0", fmt.Sprintf("%016x-%016x.ltx.tmp", n, n))
+		if os.Mkdir(name, 0o700) == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestACopyWithoutABeginningIsFound, as in the directory below a disk that is not mounted any more.
+func TestACopyWithoutABeginningIsFound(t *testing.T) {
+	destination := t.TempDir()
+	level := filepath.Join(destination, "ltx", "0")
+	require.NoError(t, os.MkdirAll(level, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(level, "0000000000000fff-0000000000001000.ltx"), nil, 0o600))
+	e := exam()
+	require.False(t, e.arrives(t.Context(), "standby", destination, 0x1000))
+	require.Equal(t, Wrong, e.Findings[0].Level)
+	require.Contains(t, e.Findings[0].Found, "has no beginning of the ledger")
+	snapshots := filepath.Join(destination, "ltx", "9")
+	require.NoError(t, os.MkdirAll(snapshots, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(snapshots, "0000000000000001-0000000000000ffe.ltx"), nil, 0o600))
+	require.True(t, exam().arrives(t.Context(), "standby", destination, 0x1000))
 }
 
 // TestWhatLitestreamDoesNotSayYetIsNoSuccess, nor is a disk that is full.

@@ -84,8 +84,8 @@ func (m *metrics) watch(w *Writer) {
 		disk.NewBounded(ledgerState{w.config.Ledger}), disk.NewBounded(operatorTokens{w}), w.clocks,
 		disk.NewBounded(ledgerFiles{w.location.path}), disk.Metrics(w.disks()...))
 	if w.config.Backup != "" {
-		m.registry.MustRegister(disk.NewBounded(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one.",
-			func() float64 { return fileAge(w.config.Backup, w.config.Now()) })))
+		m.registry.MustRegister(disk.NewBounded(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one, and for one that is empty or cut short.",
+			func() float64 { return backupAge(w.config.Backup, w.config.Now()) })))
 	}
 	if w.config.Metrics != nil {
 		m.gather = prometheus.Gatherers{w.config.Metrics, m.registry}
@@ -134,10 +134,10 @@ func oneIf(yes bool) float64 {
 	return 0
 }
 
-// fileAge is the time since a file was written, in seconds.
-func fileAge(path string, now time.Time) float64 {
+// backupAge is the time since a backup was written, in seconds.
+func backupAge(path string, now time.Time) float64 {
 	info, err := os.Stat(path)
-	if err != nil {
+	if err != nil || schema.CutShort(path) != nil {
 		return math.Inf(1)
 	}
 	return now.Sub(info.ModTime()).Seconds()

@@ -50,6 +50,24 @@ func TestABackupIsAsOldAsTheWritersClockSays(t *testing.T) {
 	require.Greater(t, scrapeWriter(t, w)["regedge_writer_backup_age_seconds"], 999*time.Hour.Seconds())
 }
 
+// TestABackupThatMetAFullDiskIsNone, however new it is: the alarm for an old one fires.
+func TestABackupThatMetAFullDiskIsNone(t *testing.T) {
+	before, _ := openUnrun(t)
+	config := before.config
+	config.TakeOver, config.Backup = true, filepath.Join(t.TempDir(), "backup.db")
+	w, err := Open(t.Context(), config)
+	require.NoError(t, err)
+	defer w.Close()
+	age := func() float64 { return scrapeWriter(t, w)["regedge_writer_backup_age_seconds"] }
+	_, err = config.Ledger.Exec("VACUUM INTO ?", config.Backup)
+	require.NoError(t, err)
+	require.Less(t, age(), 1e9)
+	for _, size := range []int64{4096, 0} {
+		require.NoError(t, os.Truncate(config.Backup, size))
+		require.Greater(t, age(), 1e18, "%d bytes", size)
+	}
+}
+
 // TestTheRoomForABackupIsThatOfItsOwnDisk, and unknown while its folder is not there.
 func TestTheRoomForABackupIsThatOfItsOwnDisk(t *testing.T) {
 	before, _ := openUnrun(t)

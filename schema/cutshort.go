@@ -1,0 +1,55 @@
+package schema
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// headerBytes is the length of a database's header (https://sqlite.org/fileformat2.html, 1.3).
+const headerBytes = 100
+
+// CutShort fails if a file is empty, or a database that is shorter than its header says, as after a copy
+// that met a full disk. It reads the header alone, and lets pass what is no database, such as one that was
+// compressed or encrypted.
+func CutShort(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() == 0 {
+		return errors.New("it is empty")
+	}
+	header := make([]byte, headerBytes)
+	if _, err := io.ReadFull(file, header); errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if whole := sizeInHeader(header); info.Size() < whole {
+		return fmt.Errorf("it has %d of %d bytes", info.Size(), whole)
+	}
+	return nil
+}
+
+// sizeInHeader is the size of the database with a header, 0 for no database and one that does not say.
+func sizeInHeader(header []byte) int64 {
+	const magic, changes, pages, pagesOf = "SQLite format 3\x00", 24, 28, 92
+	number := func(at int) uint32 { return binary.BigEndian.Uint32(header[at:]) }
+	if !strings.HasPrefix(string(header), magic) || number(changes) != number(pagesOf) {
+		return 0
+	}
+	pageSize := int64(binary.BigEndian.Uint16(header[16:]))
+	if pageSize == 1 { // 65536 does not fit
+		pageSize = 1 << 16
+	}
+	return pageSize * int64(number(pages))
+}
