@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -383,6 +385,18 @@ func TestANameServerThatHangsIsExplained(t *testing.T) {
 		for _, explained := range []error{o.explain(err), p.explain(err), s.explainRegistry(err)} {
 			require.Contains(t, hint.Of(explained), want)
 		}
+	}
+}
+
+// TestACertificateThatHasEndedIsExplained: neither is it another service, nor does it lack TLS.
+func TestACertificateThatHasEndedIsExplained(t *testing.T) {
+	o := &operator{Writer: "https://centre.example:8081"}
+	p := &pushFlags{Registry: "https://centre.example:8181"}
+	ended := &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired, Detail: "current time is after"}}
+	err := &url.Error{Op: "Get", URL: o.Writer, Err: ended}
+	for address, explained := range map[string]error{o.Writer: o.explain(err), p.Registry: p.explain(err)} {
+		require.Contains(t, hint.Of(explained), "the certificate at "+address+", or that of its authority, has ended or begins later")
+		require.Contains(t, hint.Of(explained), "this machine's clock")
 	}
 }
 

@@ -65,6 +65,8 @@ func (o *operator) explain(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case notValidNow(err):
+		return explainNotValid(err, o.Writer)
 	case errors.As(err, &name):
 		return explainName(err, name, "--writer or REGEDGE_WRITER")
 	case errors.Is(err, writer.ErrUnauthorized):
@@ -105,6 +107,17 @@ func otherScheme(address string) string {
 		return "http://"
 	}
 	return "https://"
+}
+
+// notValidNow says whether an error is of a certificate, or of its authority's, that has ended or begins later.
+func notValidNow(err error) bool {
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
+}
+
+// explainNotValid adds a hint to such an error.
+func explainNotValid(err error, address string) error {
+	return hint.With(err, "the certificate at %s, or that of its authority, has ended or begins later: renew it there (docs/operations.md, \"Certificates\"). If the current time above is wrong, mend this machine's clock", address)
 }
 
 // explainName adds a hint to an error of resolving a name. setting is where the name comes from.

@@ -228,6 +228,8 @@ func (f *pushFlags) explain(err error) error {
 		return nil
 	case errors.As(err, &name):
 		return explainName(err, name, "--registry or REGEDGE_REGISTRY")
+	case notValidNow(err):
+		return explainNotValid(err, f.Registry)
 	case errors.As(err, &stranger):
 		return hint.With(err, "set SSL_CERT_FILE to the ca.crt that signed the certificate at %s", f.Registry)
 	case errors.Is(err, libsql.ErrSilent), errors.Is(err, context.DeadlineExceeded):
