@@ -121,7 +121,9 @@ func (r *relay) passOn(to *url.URL) *httputil.ReverseProxy {
 
 // ServeHTTP passes a call on. Before the server asks which log there is, the replica must be able to follow it.
 func (r *relay) ServeHTTP(w http.ResponseWriter, call *http.Request) {
-	if r.fetcher != nil && !replicationCalls[call.URL.Path] { // the gate would refuse it, and take it for an attack
+	// What asks a replica that has no copy yet is passed on by sqld. A gate would refuse that, and take it for an attack; without
+	// one it would wait for ever where the primary is lost meanwhile.
+	if !replicationCalls[call.URL.Path] {
 		refuse(w, permissionDenied, libsql.OnlyReplication)
 		return
 	}
