@@ -84,6 +84,33 @@ func TestAlarmsSayWhatTheyAreAbout(t *testing.T) {
 	}
 }
 
+// TestAlarmsSayHowMuchAndOfWhich: a summary has a unit beside its value, and names the file, disk, token or database, of
+// which an instance has several.
+func TestAlarmsSayHowMuchAndOfWhich(t *testing.T) {
+	tests, err := os.ReadFile("../../deploy/prometheus/alarms_test.yml")
+	require.NoError(t, err)
+	for _, a := range alarms(t) {
+		said := a.Annotations["summary"]
+		if strings.Contains(said, "$value") {
+			switch {
+			case strings.Contains(a.Expr, "_bytes / "):
+				require.Contains(t, said, "{{ $value | humanizePercentage }}", a.Alert)
+			case strings.Contains(a.Expr, "_seconds"):
+				require.Regexp(t, `\{\{ \$value \| humanizeDuration \}\}|\{\{ \$value \}\} s\b`, said, a.Alert)
+			}
+		}
+		if strings.Contains(a.Expr, "sum by") {
+			continue
+		}
+		figures := regexp.MustCompile(`(?s)\n  - name: ` + a.Alert + `(?:,[^\n]*)?\n(.*?)promql_expr_test`).FindString(string(tests))
+		for _, label := range []string{"directory", "file", "token", "database"} {
+			if strings.Contains(figures, label+`="`) && !strings.Contains(a.Expr, label+"=") {
+				require.Contains(t, said, "$labels."+label, a.Alert)
+			}
+		}
+	}
+}
+
 // TestAlarmsFireWhenTheyShould runs the unit tests of the alarms, of which each alarm has one in which it
 // fires and one in which it is quiet.
 func TestAlarmsFireWhenTheyShould(t *testing.T) {

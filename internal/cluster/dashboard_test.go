@@ -145,3 +145,28 @@ func TestTheDashboardShowsWhatItsUnitsSay(t *testing.T) {
 		}
 	}
 }
+
+// TestLinesOfTheDashboardShowWhatTheyAreCalled: no two lines of a panel show the same, and a line that is called after its
+// metric is of that metric.
+func TestLinesOfTheDashboardShowWhatTheyAreCalled(t *testing.T) {
+	text, err := os.ReadFile("../../deploy/grafana/regedge.json")
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"allValue": ".*"`, "all edges are those of any name")
+	kind := regexp.MustCompile(`regedge_(?:verdicts|replication)_([a-z]+)(?:_bytes)?_total`)
+	for _, p := range readDashboard(t).Panels {
+		shown := map[string]string{}
+		for _, target := range p.Targets {
+			require.Empty(t, shown[target.Expr], "%s: %s shows the same", p.Title, target.LegendFormat)
+			shown[target.Expr] = target.LegendFormat
+			if named := kind.FindStringSubmatch(target.Expr); named != nil {
+				require.Contains(t, target.LegendFormat, named[1], p.Title)
+			}
+			if whole, ratio := strings.CutPrefix(target.Expr, "regedge_disk_free_bytes / "); ratio || strings.Contains(target.Expr, " / ") {
+				require.Equal(t, "regedge_disk_size_bytes", whole, "%s: what is free, as a share", p.Title)
+			}
+			if strings.HasSuffix(p.Title, "answered lookups") {
+				require.Contains(t, target.Expr, `outcome="answered"`, target.LegendFormat)
+			}
+		}
+	}
+}

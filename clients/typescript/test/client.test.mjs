@@ -393,5 +393,5 @@ test("an answer without its parts is an error that says why", async () => {
   assert.ok((await error("<html>")).cause instanceof SyntaxError);
   const refused = new TypeError("fetch failed");
   const unanswered = await new Client({ fetch: async () => { throw refused; }, maxRetries: 0 }).company("x").catch((error) => error);
-  assert.equal(unanswered.cause, refused);
+  assert.deepEqual([unanswered.cause, unanswered.name, UnansweredError.name], [refused, "UnansweredError", "UnansweredError"]);
 });
