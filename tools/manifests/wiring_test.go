@@ -256,3 +256,28 @@ func TestPoliciesLetThroughWhatIsNeededAlone(t *testing.T) {
 		"edge to " + names:           {53, 53},
 	}, out)
 }
+
+// TestAPodRunsAsItsImage: as the user that owns the state, with a folder for what lasts no longer than it, whose memory is
+// limited; and nobody asks without a token for metrics that need one.
+func TestAPodRunsAsItsImage(t *testing.T) {
+	for _, set := range readCluster(t).sets {
+		pod := set.Spec.Template.Spec
+		require.EqualValues(t, 65532, *pod.SecurityContext.RunAsUser, set.Name)
+		require.EqualValues(t, 65532, *pod.SecurityContext.RunAsGroup, set.Name)
+		for _, v := range pod.Volumes {
+			if v.EmptyDir != nil && v.EmptyDir.Medium == core.StorageMediumMemory {
+				require.NotNil(t, v.EmptyDir.SizeLimit, "%s/%s", set.Name, v.Name)
+			}
+		}
+		scraped := "false"
+		for _, c := range pod.Containers {
+			tmp := slices.IndexFunc(c.VolumeMounts, func(m core.VolumeMount) bool { return m.MountPath == "/tmp" })
+			require.GreaterOrEqual(t, tmp, 0, "%s: HOME is /tmp", c.Name)
+			require.LessOrEqual(t, c.ReadinessProbe.PeriodSeconds, int32(10), "%s: no lookups come soon after it is not ready", c.Name)
+			if flags(c.Args)["metrics"] != "" {
+				scraped = "true"
+			}
+		}
+		require.Equal(t, scraped, set.Spec.Template.Annotations["prometheus.io/scrape"], set.Name)
+	}
+}
