@@ -167,3 +167,18 @@ func TestTheStartScriptsKnowTheProgram(t *testing.T) {
 		require.Equal(t, 2, commands, name)
 	}
 }
+
+// TestAComposedServiceRunsItsImage: that of its kind, which finds the centre by its name and has a folder for what does not
+// last; and who waits for it hears soon that it is well.
+func TestAComposedServiceRunsItsImage(t *testing.T) {
+	for name, s := range loadCompose(t).Services {
+		kind, _, _ := strings.Cut(name, "-")
+		require.Regexp(t, `^regedge-`+kind+`:`, s.Image, name)
+		require.Equal(t, types.StringList{"/tmp:size=64m"}, s.Tmpfs, "%s: HOME is /tmp", name)
+		require.LessOrEqual(t, time.Duration(*s.HealthCheck.Interval), 10*time.Second, name)
+		if kind == "edge" {
+			require.NotNil(t, s.Environment["CENTRE"], name)
+			require.Equal(t, "centre", *s.Environment["CENTRE"], name)
+		}
+	}
+}
