@@ -705,3 +705,17 @@ func TestAMirrorThatIsLeftIsLeftAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// TestACopySaysNowAndThenHowFarItIs, as one of a country takes minutes.
+func TestACopySaysNowAndThenHowFarItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		from := &counted{Reader: strings.NewReader(strings.Repeat("x", 4<<20)), all: 4 << 20, output: newOutput(&log), said: time.Now()}
+		for _, took := range []time.Duration{fetchReport, fetchReport - 1, 0, 1} {
+			time.Sleep(took)
+			_, err := io.ReadFull(from, make([]byte, 1<<20))
+			require.NoError(t, err)
+		}
+		require.Equal(t, "regedge: copied 1 of 4 MB (25%)\nregedge: copied 4 of 4 MB (100%)\n", log.String())
+	})
+}
