@@ -2,6 +2,7 @@ package heartbeat
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -402,6 +403,13 @@ func TestAPrimaryThatStartsAgainIsNoError(t *testing.T) {
 	never := failureLog{log: h.log}
 	never.note(gone, at)
 	require.Equal(t, 2, strings.Count(log.String(), "level=ERROR"))
+
+	// Of one that refuses the token before it is gone, readiness says what is so now.
+	h.note(nil, at)
+	h.note(errors.New("error code 401: refused"), at.Add(time.Second))
+	require.Equal(t, "the primary refuses the writer's token: no heartbeat", h.why)
+	h.note(gone, at.Add(2*time.Second))
+	require.Equal(t, "no heartbeat: the writer's log says why", h.why)
 }
 
 // TestAHeartbeatOfTheFutureIsTold by the writer that finds it.
