@@ -124,6 +124,13 @@ func TestANameThatBeginsWithTheQueryIsFoundOnce(t *testing.T) {
 	require.Len(t, s.matches(t, "tata", 5), 2)
 }
 
+// TestOneWordOfANameMayBeTwoOfTheQuery, if the last of these begins it too.
+func TestOneWordOfANameMayBeTwoOfTheQuery(t *testing.T) {
+	s := newSearcher(t, []searchtest.Record{{Value: "U10000GJ2000PTC000001", Name: "TEA GARDENS LIMITED", Status: "ACTIVE"}})
+	s.agree(t, "tea te", 5)
+	require.Len(t, s.matches(t, "tea te", 5), 1)
+}
+
 // oddQueries are queries that are not names, as people and programs send them.
 var oddQueries = []string{
 	"a", "s", "9", "ab", "a b", "a.b", "é", "&", "& co", "%", "%%%", "_", "*", "\"", "\"\"\"", "'", "''';--", "\\", "(", ")", "^tat",
