@@ -215,6 +215,25 @@ func TestACallThatTheServerGivesUpEndsAtThePrimary(t *testing.T) {
 	}
 }
 
+// TestACallThatTheServerGivesUpIsNoErrorOfThePrimary: it was reached.
+func TestACallThatTheServerGivesUpIsNoErrorOfThePrimary(t *testing.T) {
+	begun := make(chan bool)
+	r := relayTo(t, func(_ http.ResponseWriter, call *http.Request) {
+		begun <- true
+		<-call.Context().Done()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan bool)
+	go func() {
+		r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, helloCall, nil).WithContext(ctx))
+		close(served)
+	}()
+	<-begun
+	cancel()
+	<-served
+	require.Empty(t, r.log.String())
+}
+
 // TestAPrimaryMayNotCompress: one of an earlier version does not.
 func TestAPrimaryMayNotCompress(t *testing.T) {
 	r := relayTo(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "as it is") })
