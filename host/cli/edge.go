@@ -9,6 +9,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -150,6 +153,7 @@ const logFlush = 100 * time.Millisecond
 // logger makes a logger of JSON lines, or of text for people, and the service that flushes
 // its buffer. Lines from outside the service's life are flushed by closers.
 func (f *edgeFlags) logger(m *Main, text bool, closers *service.Closers) (*slog.Logger, service.Service) {
+	outliveReader()
 	buffer := server.NewLogBuffer(m.Stderr)
 	closers.Add(flushed(buffer))
 	options := &slog.HandlerOptions{Level: slog.LevelInfo}
@@ -168,13 +172,21 @@ func (f *edgeFlags) logger(m *Main, text bool, closers *service.Closers) (*slog.
 	}}
 }
 
+// brokenPipes takes the signals of writes to pipes whose readers have ended.
+var brokenPipes = make(chan os.Signal, 1)
+
+// outliveReader keeps this process when the reader of its log ends: the signal of the next write would end it
+// (os/signal, "SIGPIPE"), as is right for other commands. The write fails all the same.
+func outliveReader() { signal.Notify(brokenPipes, syscall.SIGPIPE) }
+
 // flushed returns what writes the rest of a log at the end.
 func flushed(buffer *server.LogBuffer) func() error {
 	return func() error {
-		if err := buffer.Flush(); err != server.ErrLogHangs { // which could not be told, and is no reason to stay
-			return err
+		err := buffer.Flush()
+		if err == server.ErrLogHangs || errors.Is(err, syscall.EPIPE) { // which could not be told, and is no reason to stay
+			return nil
 		}
-		return nil
+		return err
 	}
 }
 
@@ -185,6 +197,7 @@ func tellLost(buffer *server.LogBuffer, log *slog.Logger) {
 
 // logLines is the log of a service that logs little, which must not wait for a reader that hangs.
 func (m *Main) logLines() *slog.Logger {
+	outliveReader()
 	buffer := server.NewLogLines(m.Stderr)
 	log := slog.New(slog.NewJSONHandler(buffer, nil))
 	tellLost(buffer, log)
@@ -193,6 +206,7 @@ func (m *Main) logLines() *slog.Logger {
 
 // passedOn takes the output of a program that this process runs, which would hang when nobody took it.
 func (m *Main) passedOn(closers *service.Closers) io.Writer {
+	outliveReader()
 	buffer := server.NewLogLines(m.Stderr)
 	closers.Add(flushed(buffer))
 	buffer.Lost = func(n int64) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,14 +59,54 @@ func TestSqldDoesNotWaitForALogThatIsNotRead(t *testing.T) {
 				require.NoError(t, syscall.Kill(serverOf(t, data), syscall.SIGKILL))
 				require.Equal(t, exitFailure, <-ends)
 			})
+			t.Run("goes on when the reader of its log has ended", func(t *testing.T) {
+				require.NoError(t, os.Remove(server+".done"))
+				p, ends := logging(t, unheard(t), program, args)
+				require.Eventually(t, func() bool { _, err := os.Stat(server + ".done"); return err == nil }, unreadLogLimit, 10*time.Millisecond)
+				require.NoError(t, p.Signal(syscall.SIGTERM))
+				require.Zero(t, <-ends)
+			})
 		})
 	}
+}
+
+// TestAServiceOutlivesTheReaderOfItsLog, such as a program that collects it and is restarted.
+func TestAServiceOutlivesTheReaderOfItsLog(t *testing.T) {
+	program, err := exec.LookPath("regedge") // TestMain puts it on the PATH
+	require.NoError(t, err)
+	dir, address := t.TempDir(), testkit.FreePort(t)
+	p, ends := logging(t, unheard(t), program, []string{"writer", "--listen", address, "--token", operatorToken,
+		"--database", filepath.Join(dir, "ledger.db"), "--access", filepath.Join(dir, "access.db")})
+	require.Eventually(t, func() bool {
+		answer, err := http.Get("http://" + address + "/readyz")
+		if err != nil {
+			return false
+		}
+		answer.Body.Close()
+		return answer.StatusCode == http.StatusOK
+	}, unreadLogLimit, 10*time.Millisecond, "it has said that it serves, and goes on")
+	require.NoError(t, p.Signal(syscall.SIGTERM))
+	require.Zero(t, <-ends)
+}
+
+// unheard returns a pipe whose reader has ended.
+func unheard(t *testing.T) *os.File {
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, reader.Close())
+	return writer
 }
 
 // unread starts a program whose output nobody reads, and returns its exit code once it ends, -1 if it had to be killed.
 func unread(t *testing.T, program string, args []string) (*os.Process, <-chan int) {
 	reader, writer, err := os.Pipe()
 	require.NoError(t, err)
+	t.Cleanup(func() { reader.Close() })
+	return logging(t, writer, program, args)
+}
+
+// logging starts a program that writes to a pipe, and returns its exit code once it ends, -1 if a signal ended it.
+func logging(t *testing.T, writer *os.File, program string, args []string) (*os.Process, <-chan int) {
 	command := exec.Command(program, args...)
 	command.Stdout, command.Stderr = writer, writer
 	require.NoError(t, command.Start())
@@ -81,7 +122,6 @@ func unread(t *testing.T, program string, args []string) (*os.Process, <-chan in
 		_ = command.Process.Kill()
 		<-ended
 		late.Stop()
-		reader.Close()
 	})
 	return command.Process, ends
 }
