@@ -395,3 +395,16 @@ func TestASnapshotThatIsMadeElsewhereIsNotWaitedForInVain(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, waited)
 }
+
+// TestAFileOfAnOlderSchemaIsPushed, as after an upgrade without an import since: a primary that was lost is filled from it.
+func TestAFileOfAnOlderSchemaIsPushed(t *testing.T) {
+	f := newFixture(t)
+	db, err := schema.OpenFile(f.registry)
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Exec(`DROP TABLE content_newer; DELETE FROM schema_version WHERE version > 1`)
+	require.NoError(t, err)
+	require.ErrorContains(t, schema.Check(t.Context(), db, schema.Registry), "has schema version 1")
+	require.NoError(t, db.Close())
+	f.same(f.push().Release)
+}

@@ -40,8 +40,11 @@ var ErrNoSnapshot = errors.New("no snapshot")
 
 // Prepare returns the newest release of the registry file at path, and hashes the records in it that
 // lack a hash: all of them before the first push of a file, and none after an import that has kept the
-// hashes. Only the hashing writes to the file.
+// hashes. Only the hashing writes to the file, and the migration of one with an older schema, as of before an upgrade.
 func Prepare(ctx context.Context, path string, progress func(Progress)) (release string, err error) {
+	if err := migrateOlder(ctx, path); err != nil {
+		return "", err
+	}
 	release, complete, err := look(ctx, path)
 	if err != nil || complete {
 		return release, err
@@ -56,6 +59,23 @@ func Prepare(ctx context.Context, path string, progress func(Progress)) (release
 		return "", fmt.Errorf("hash the records of %s: %w", path, err)
 	}
 	return release, nil
+}
+
+// migrateOlder migrates a registry file with an older schema.
+func migrateOlder(ctx context.Context, path string) error {
+	db, err := schema.OpenReadOnly(path)
+	if err != nil {
+		return err
+	}
+	version, err := schema.Version(ctx, db, schema.Registry)
+	current := err == nil && schema.Check(ctx, db, schema.Registry) == nil
+	if err = errors.Join(err, db.Close()); err != nil || version == 0 || current {
+		return err
+	}
+	if db, err = schema.OpenFile(path); err != nil {
+		return err
+	}
+	return errors.Join(schema.Migrate(ctx, db, schema.Registry), db.Close())
 }
 
 // look reads the newest release of a registry file, and whether all of its records have hashes.
