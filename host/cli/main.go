@@ -37,6 +37,7 @@ import (
 // Execute runs the program on the arguments and the environment of this process, and ends it.
 func Execute() {
 	dropEmptyVariables()
+	outliveReader() // until the command is known: a service must not end by a warning before it
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	program := &Main{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ, Now: time.Now,
@@ -92,6 +93,7 @@ type Main struct {
 // is done.
 func (m *Main) Run(ctx context.Context, args []string) int {
 	command, err := m.parse(args)
+	signal.Reset(syscall.SIGPIPE) // a service sets it again with its log
 	switch {
 	case errors.Is(err, errHelpShown):
 		return exitOK

@@ -75,6 +75,7 @@ func TestAServiceOutlivesTheReaderOfItsLog(t *testing.T) {
 	program, err := exec.LookPath("regedge") // TestMain puts it on the PATH
 	require.NoError(t, err)
 	dir, address := t.TempDir(), testkit.FreePort(t)
+	t.Setenv("REGEDGE_OF_ANOTHER", "a warning before the log")
 	p, ends := logging(t, unheard(t), program, []string{"writer", "--listen", address, "--token", operatorToken,
 		"--database", filepath.Join(dir, "ledger.db"), "--access", filepath.Join(dir, "access.db")})
 	require.Eventually(t, func() bool {

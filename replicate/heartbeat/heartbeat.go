@@ -24,7 +24,7 @@ const (
 	// lockedPatience is how long the database may be locked before a heartbeat reports an error: a push
 	// holds the lock during each of its transactions, and sqld ends those of 5 s.
 	lockedPatience = 15 * time.Second
-	// restartPatience is how long after a heartbeat a primary may be unreached: it starts again when a push hands it a whole file. It
+	// restartPatience is how long after an answer a primary may be unreached: it starts again when a push hands it a whole file. It
 	// is not longer than timeout, so that one that hangs is told at once.
 	restartPatience = timeout
 )
@@ -205,7 +205,8 @@ type failureLog struct {
 	empty       bool      // that they wait for the tables was said
 	why         string    // the error that was logged, for readiness
 	lockedSince time.Time // zero while it is not locked
-	lastBeat    time.Time // when the last one was written, zero before
+	beaten      bool      // a heartbeat was written before
+	answered    time.Time // when the database answered last, zero before
 }
 
 func (h *failureLog) note(err error, at time.Time) {
@@ -213,14 +214,14 @@ func (h *failureLog) note(err error, at time.Time) {
 		if h.said || h.empty {
 			h.log.Info("heartbeats are written")
 		}
-		*h = failureLog{log: h.log, lastBeat: at}
+		*h = failureLog{log: h.log, beaten: true, answered: at}
 		return
 	}
-	if strings.Contains(err.Error(), "no such table: heartbeat") && h.lastBeat.IsZero() {
+	if strings.Contains(err.Error(), "no such table: heartbeat") && !h.beaten {
 		if h.said || !h.empty {
 			h.log.Info("no heartbeat yet: the database is empty")
 		}
-		*h = failureLog{log: h.log, empty: true} // it answers: what was said before is over
+		*h = failureLog{log: h.log, empty: true, answered: at} // what was said before is over
 		return
 	}
 	locked := strings.Contains(err.Error(), "database is locked")
@@ -229,7 +230,7 @@ func (h *failureLog) note(err error, at time.Time) {
 	}
 	refused := errors.Is(libsql.Explain(err), libsql.ErrUnauthorized)
 	var unreached *url.Error
-	restarting := !h.said && errors.As(err, &unreached) && !errors.Is(err, context.DeadlineExceeded) && at.Sub(h.lastBeat) < restartPatience
+	restarting := !h.said && errors.As(err, &unreached) && !errors.Is(err, context.DeadlineExceeded) && at.Sub(h.answered) < restartPatience
 	switch {
 	case h.said && h.refused == refused, locked && at.Sub(h.lockedSince) < lockedPatience, restarting:
 		return

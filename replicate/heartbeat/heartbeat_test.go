@@ -400,6 +400,13 @@ func TestAPrimaryThatStartsAgainIsNoError(t *testing.T) {
 	h.note(nil, at.Add(3*restartPatience+1))
 	require.Equal(t, 1, strings.Count(log.String(), "heartbeats are written"))
 
+	first := failureLog{log: h.log} // the first push finds no tables
+	first.note(errMissing{}, at)
+	first.note(gone, at.Add(restartPatience-1))
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"))
+	first.note(errMissing{}, at.Add(restartPatience))
+	first.note(nil, at.Add(restartPatience+1))
+
 	never := failureLog{log: h.log}
 	never.note(gone, at)
 	require.Equal(t, 2, strings.Count(log.String(), "level=ERROR"))
