@@ -90,6 +90,14 @@ func TestAServiceOutlivesTheReaderOfItsLog(t *testing.T) {
 	require.Zero(t, <-ends)
 }
 
+// TestAnOrdinaryCommandEndsWithItsReader, such as head, as others do.
+func TestAnOrdinaryCommandEndsWithItsReader(t *testing.T) {
+	program, err := exec.LookPath("regedge") // TestMain puts it on the PATH
+	require.NoError(t, err)
+	_, ends := logging(t, unheard(t), program, []string{"version"})
+	require.Equal(t, -1, <-ends, "by a signal")
+}
+
 // unheard returns a pipe whose reader has ended.
 func unheard(t *testing.T) *os.File {
 	reader, writer, err := os.Pipe()

@@ -21,6 +21,7 @@ import (
 
 	"regedge/host/pki"
 	"regedge/internal/testkit"
+	"regedge/replicate/registry/libsql"
 	"regedge/schema"
 )
 
@@ -370,6 +371,15 @@ func TestOnlyTheServerMayUseTheRelay(t *testing.T) {
 		_, err := stranger.Post(r.url+entriesCall, "application/grpc", nil)
 		require.Error(t, err, name)
 	}
+}
+
+// TestARelayWithoutCertificatesPassesNoQuestionsOn: one that is under way when the primary is lost would never be answered.
+func TestARelayWithoutCertificatesPassesNoQuestionsOn(t *testing.T) {
+	r := relayTo(t, func(w http.ResponseWriter, call *http.Request) { refuse(w, unavailable, call.URL.Path) })
+	require.Equal(t, entriesCall, r.answer(entriesCall).Header.Get("Grpc-Message"))
+	refused := r.answer("/proxy.Proxy/StreamExec")
+	require.Equal(t, strconv.Itoa(permissionDenied), refused.Header.Get("Grpc-Status"))
+	require.Equal(t, libsql.OnlyReplication, refused.Header.Get("Grpc-Message"))
 }
 
 // TestAClosedRelayFetchesNothing: the next one writes to the same file.
