@@ -74,20 +74,25 @@ func TestSqldDoesNotWaitForALogThatIsNotRead(t *testing.T) {
 func TestAServiceOutlivesTheReaderOfItsLog(t *testing.T) {
 	program, err := exec.LookPath("regedge") // TestMain puts it on the PATH
 	require.NoError(t, err)
-	dir, address := t.TempDir(), testkit.FreePort(t)
 	t.Setenv("REGEDGE_OF_ANOTHER", "a warning before the log")
-	p, ends := logging(t, unheard(t), program, []string{"writer", "--listen", address, "--token", operatorToken,
-		"--database", filepath.Join(dir, "ledger.db"), "--access", filepath.Join(dir, "access.db")})
-	require.Eventually(t, func() bool {
-		answer, err := http.Get("http://" + address + "/readyz")
-		if err != nil {
-			return false
-		}
-		answer.Body.Close()
-		return answer.StatusCode == http.StatusOK
-	}, unreadLogLimit, 10*time.Millisecond, "it has said that it serves, and goes on")
-	require.NoError(t, p.Signal(syscall.SIGTERM))
-	require.Zero(t, <-ends)
+	dir, address := t.TempDir(), testkit.FreePort(t)
+	for _, service := range [][]string{
+		{"writer", "--listen", address, "--token", operatorToken,
+			"--database", filepath.Join(dir, "ledger.db"), "--access", filepath.Join(dir, "access.db")},
+		{"dev", "--listen", address, "--writer-listen", testkit.FreePort(t), "--data", filepath.Join(dir, "data")}, // with an edge's log
+	} {
+		p, ends := logging(t, unheard(t), program, service)
+		require.Eventually(t, func() bool {
+			answer, err := http.Get("http://" + address + "/readyz")
+			if err != nil {
+				return false
+			}
+			answer.Body.Close()
+			return answer.StatusCode == http.StatusOK
+		}, unreadLogLimit, 10*time.Millisecond, "%s has said that it serves, and goes on", service[0])
+		require.NoError(t, p.Signal(syscall.SIGTERM))
+		require.Zero(t, <-ends, service[0])
+	}
 }
 
 // TestAnOrdinaryCommandEndsWithItsReader, such as head, as others do.

@@ -204,8 +204,8 @@ type failureLog struct {
 	refused     bool      // since the token is refused
 	empty       bool      // that they wait for the tables was said
 	why         string    // the error that was logged, for readiness
-	lockedSince time.Time // zero while it is not locked
 	beaten      bool      // a heartbeat was written before
+	lockedSince time.Time // zero while it is not locked
 	answered    time.Time // when the database answered last, zero before
 }
 
@@ -230,7 +230,7 @@ func (h *failureLog) note(err error, at time.Time) {
 	}
 	refused := errors.Is(libsql.Explain(err), libsql.ErrUnauthorized)
 	var unreached *url.Error
-	restarting := !h.said && errors.As(err, &unreached) && !errors.Is(err, context.DeadlineExceeded) && at.Sub(h.answered) < restartPatience
+	restarting := !h.said && errors.As(err, &unreached) && at.Sub(h.answered) < restartPatience
 	switch {
 	case h.said && h.refused == refused, locked && at.Sub(h.lockedSince) < lockedPatience, restarting:
 		return
