@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/pki"
+	"regedge/host/server"
 	"regedge/internal/testkit"
 )
 
@@ -93,6 +94,24 @@ func TestAServiceOutlivesTheReaderOfItsLog(t *testing.T) {
 		require.NoError(t, p.Signal(syscall.SIGTERM))
 		require.Zero(t, <-ends, service[0])
 	}
+}
+
+// TestALogThatCannotBeToldIsNoFailureOfAService at its end, but what its disk refuses is.
+func TestALogThatCannotBeToldIsNoFailureOfAService(t *testing.T) {
+	writer := unheard(t)
+	defer writer.Close()
+	buffer := server.NewLogBuffer(writer)
+	_, err := buffer.Write([]byte("the last line\n"))
+	require.NoError(t, err)
+	require.NoError(t, flushed(buffer)())
+
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer full.Close()
+	buffer = server.NewLogBuffer(full)
+	_, err = buffer.Write([]byte("the last line\n"))
+	require.NoError(t, err)
+	require.ErrorIs(t, flushed(buffer)(), syscall.ENOSPC)
 }
 
 // TestAnOrdinaryCommandEndsWithItsReader, such as head, as others do.

@@ -108,14 +108,14 @@ func TestACopyWithoutABeginningIsFound(t *testing.T) {
 	destination := t.TempDir()
 	level := filepath.Join(destination, "ltx", "0")
 	require.NoError(t, os.MkdirAll(level, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(level, "0000000000000fff-0000000000001000.ltx"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(level, "0000000000000002-0000000000001000.ltx"), nil, 0o600))
 	e := exam()
 	require.False(t, e.arrives(t.Context(), "standby", destination, 0x1000))
 	require.Equal(t, Wrong, e.Findings[0].Level)
 	require.Contains(t, e.Findings[0].Found, "has no beginning of the ledger")
 	snapshots := filepath.Join(destination, "ltx", "9")
 	require.NoError(t, os.MkdirAll(snapshots, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(snapshots, "0000000000000001-0000000000000ffe.ltx"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(snapshots, "0000000000000001-0000000000000001.ltx"), nil, 0o600))
 	require.True(t, exam().arrives(t.Context(), "standby", destination, 0x1000))
 }
 

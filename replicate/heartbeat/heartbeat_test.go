@@ -407,9 +407,14 @@ func TestAPrimaryThatStartsAgainIsNoError(t *testing.T) {
 	first.note(errMissing{}, at.Add(restartPatience))
 	first.note(nil, at.Add(restartPatience+1))
 
+	hanging := failureLog{log: h.log}
+	hanging.note(nil, at)
+	hanging.note(&url.Error{Op: "Post", URL: "http://127.0.0.1:1/v2/pipeline", Err: context.DeadlineExceeded}, at.Add(timeout))
+	require.Equal(t, 2, strings.Count(log.String(), "level=ERROR"), "its first call has taken long enough")
+
 	never := failureLog{log: h.log}
 	never.note(gone, at)
-	require.Equal(t, 2, strings.Count(log.String(), "level=ERROR"))
+	require.Equal(t, 3, strings.Count(log.String(), "level=ERROR"))
 
 	// Of one that refuses the token before it is gone, readiness says what is so now.
 	h.note(nil, at)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -358,15 +359,22 @@ func TestPushesOfAReleaseAtOnceMakeOneSnapshot(t *testing.T) {
 	for range 3 {
 		const pushes = 4
 		failed := make(chan error, pushes)
+		var copies atomic.Int64
 		for range pushes {
 			go func() {
-				_, err := Snapshot(t.Context(), registry, dir, nil)
+				once := sync.OnceFunc(func() { copies.Add(1) })
+				_, err := Snapshot(t.Context(), registry, dir, func(p Progress) {
+					if p.Stage == Copying {
+						once()
+					}
+				})
 				failed <- err
 			}()
 		}
 		for range pushes {
 			require.NoError(t, <-failed)
 		}
+		require.EqualValues(t, 1, copies.Load())
 		left, err := os.ReadDir(dir)
 		require.NoError(t, err)
 		require.Len(t, left, 1)
