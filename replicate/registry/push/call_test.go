@@ -416,3 +416,14 @@ func TestAFileOfAnOlderSchemaIsPushed(t *testing.T) {
 	require.NoError(t, db.Close())
 	f.same(f.push().Release)
 }
+
+// TestAFileThatIsNoRegistryIsNotMadeOne: a mistyped path may be of an empty database.
+func TestAFileThatIsNoRegistryIsNotMadeOne(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "empty.db")
+	db, err := schema.OpenFile(path)
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = Prepare(t.Context(), path, nil)
+	require.Error(t, err)
+	require.Equal(t, []string{"[{0 true}]"}, dump(t, db, "SELECT count(*) FROM sqlite_schema"))
+}
