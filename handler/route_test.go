@@ -44,7 +44,7 @@ func TestAPathWithoutAnEndpointIsAnsweredWithTheOneThatIsMeant(t *testing.T) {
 		"/v1/companies":                "/v1/companies/{cin}",
 		"/v1/companies/":               "/v1/companies/{cin}",
 		"/v1/companies?name=tata":      "/v1/search/companies?name={name}",
-		"/v1/companies/?name=tata":     "/v1/search/companies?name={name}",
+		"/v1/companies//?name=tata":    "/v1/search/companies?name={name}",
 		"/v1/search":                   "/v1/search/companies?name={name}",
 		"/v1/search/company?name=tata": "/v1/search/companies?name={name}",
 		"/v1/search/companies/":        "/v1/search/companies?name={name}",
