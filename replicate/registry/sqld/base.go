@@ -273,3 +273,15 @@ func (s *Server) checkBase(output *output) error {
 
 // sentinel is the path of a file that a primary has while it runs, and after it was killed.
 func sentinel(dir string) string { return filepath.Join(filepath.Dir(File(dir)), ".sentinel") }
+
+// removeLateSentinel removes the sentinel of a primary that stopped in order, if it is another one than the primary ran with.
+// sqld removes its sentinel when it closes the database, and makes a new one for a request that arrives afterwards: it looks
+// for the keys of tokens in the database, which opens that, before it refuses. Nothing was written since. With this sentinel
+// the next start would take the primary for a killed one, and every replica would copy the database again.
+func removeLateSentinel(dir string, ranWith fs.FileInfo) error {
+	left, err := os.Stat(sentinel(dir))
+	if err != nil || ranWith == nil || os.SameFile(left, ranWith) && left.ModTime().Equal(ranWith.ModTime()) {
+		return ignoreMissing(err)
+	}
+	return os.Remove(sentinel(dir))
+}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -86,18 +87,21 @@ func (g *gated) replica(dir string) (*sqld.Server, *testkit.Log) {
 func (g *gated) handOver(number int) {
 	g.t.Helper()
 	require.NoError(g.t, sqld.Seed(g.Dir).Put(seedOf(g.t, number, "wal"), nil))
-	// In one request, with its end: sqld begins its log anew when it is asked at the moment in which it is stopped, and the driver
-	// ends a statement after its answer.
-	const asked = `{"requests": [{"type": "execute", "stmt": {"sql": "SELECT n FROM probe"}}, {"type": "close"}]}`
 	require.Eventually(g.t, func() bool {
-		answer, err := http.Post(g.URL()+"/v2/pipeline", "application/json", strings.NewReader(asked))
-		if err != nil {
-			return false
-		}
-		defer answer.Body.Close()
-		content, err := io.ReadAll(answer.Body)
-		return err == nil && strings.Contains(string(content), fmt.Sprintf(`"value":"%d"`, number))
+		return strings.Contains(g.number(), fmt.Sprintf(`"value":"%d"`, number))
 	}, patience, 50*time.Millisecond)
+}
+
+// number asks for the number in one request, with its end, and returns the answer: the driver ends a statement afterwards.
+func (g *gated) number() string {
+	const asked = `{"requests": [{"type": "execute", "stmt": {"sql": "SELECT n FROM probe"}}, {"type": "close"}]}`
+	answer, err := http.Post(g.URL()+"/v2/pipeline", "application/json", strings.NewReader(asked))
+	if err != nil {
+		return ""
+	}
+	defer answer.Body.Close()
+	content, _ := io.ReadAll(answer.Body)
+	return string(content)
 }
 
 // seedOf makes a database of some thousand pages with a number.
@@ -180,6 +184,46 @@ func TestAKilledPrimaryHasNoBase(t *testing.T) {
 	g.handOver(4)
 	follows(t, near, 4)
 	require.Equal(t, 2, times(log, copied))
+}
+
+// TestAPrimaryThatIsAskedWhileItStopsGoesOnWithItsLog: sqld leaves the sign of a killed server for who asks late.
+func TestAPrimaryThatIsAskedWhileItStopsGoesOnWithItsLog(t *testing.T) {
+	t.Parallel()
+	g := startGated(t)
+	g.handOver(0)
+	near, log := g.replica("")
+	follows(t, near, 0)
+	for n := range int64(8) {
+		sqldtest.Exec(t, g.Server, fmt.Sprintf("UPDATE probe SET n = %d", n))
+		follows(t, near, n)
+		var asking sync.WaitGroup
+		stopped := make(chan struct{})
+		for range 4 {
+			asking.Go(func() {
+				for {
+					select {
+					case <-stopped:
+						return
+					default:
+						g.number()
+					}
+				}
+			})
+		}
+		require.Eventually(t, func() bool { return g.number() != "" }, patience, time.Millisecond)
+		g.Stop()
+		close(stopped)
+		asking.Wait()
+		require.NoError(t, g.Start())
+		sqldtest.Await(t, g.Server, "")
+	}
+	sqldtest.Exec(t, g.Server, "UPDATE probe SET n = 10")
+	follows(t, near, 10)
+	sqldtest.RequireIntact(t, sqld.File(near.Dir))
+	late, lateLog := g.replica("")
+	follows(t, late, 10)
+	require.Equal(t, 1, times(log, copied), log.String())
+	require.Equal(t, 1, times(lateLog, copied), lateLog.String())
 }
 
 // TestALostBaseBeginsTheLogAnew: nobody could follow it from its beginning.
@@ -374,22 +418,6 @@ func (c counted) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// endsInOrder stops the primary, again if it did not end in order: then it begins a new log at its next start, which replicas
-// notice by themselves.
-func (g *gated) endsInOrder(near *sqld.Server) {
-	g.t.Helper()
-	for range 5 {
-		g.Stop()
-		if _, err := os.Stat(filepath.Join(filepath.Dir(sqld.File(g.Dir)), ".sentinel")); errors.Is(err, fs.ErrNotExist) {
-			return
-		}
-		require.NoError(g.t, g.Start())
-		sqldtest.Await(g.t, g.Server, "")
-		follows(g.t, near, 1)
-	}
-	g.t.Fatal("the primary never ends in order")
-}
-
 // TestAReplicaThatHasMoreThanItsPrimaryIsCopiedAnew: the primary's directory is yesterday's. sqld would have the replica wait for
 // the frames after those that it has, and add them to another history.
 func TestAReplicaThatHasMoreThanItsPrimaryIsCopiedAnew(t *testing.T) {
@@ -406,7 +434,7 @@ func TestAReplicaThatHasMoreThanItsPrimaryIsCopiedAnew(t *testing.T) {
 			near, log := g.replica("")
 			follows(t, near, 1)
 			yesterday := filepath.Join(t.TempDir(), "yesterday")
-			g.endsInOrder(near)
+			g.Stop()
 			require.NoError(t, os.CopyFS(yesterday, os.DirFS(g.Dir)))
 			require.NoError(t, g.Start())
 			sqldtest.Await(t, g.Server, "")

@@ -272,6 +272,39 @@ func TestALogWithoutItsBaseIsRemoved(t *testing.T) {
 	}
 }
 
+// TestOnlyALateSentinelIsRemoved: the one that a primary ran with is left for its next start, since the primary did not close its
+// database.
+func TestOnlyALateSentinelIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	path := sentinel(dir)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, removeLateSentinel(dir, nil), "there is none")
+
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, removeLateSentinel(dir, nil))
+	require.FileExists(t, path, "nobody knows since when it is there")
+	ranWith, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, removeLateSentinel(dir, ranWith))
+	require.FileExists(t, path)
+
+	late := ranWith.ModTime().Add(time.Second)
+	require.NoError(t, os.Chtimes(path, late, late)) // a file made anew may have the number of the one before
+	require.NoError(t, removeLateSentinel(dir, ranWith))
+	require.NoFileExists(t, path)
+
+	other := filepath.Join(dir, "other")
+	require.NoError(t, os.WriteFile(other, nil, 0o600))
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	for _, file := range []string{path, other} {
+		require.NoError(t, os.Chtimes(file, late, late))
+	}
+	ranWith, err = os.Stat(other)
+	require.NoError(t, err)
+	require.NoError(t, removeLateSentinel(dir, ranWith))
+	require.NoFileExists(t, path)
+}
+
 // TestNoBaseIsMadeForAServerThatStops.
 func TestNoBaseIsMadeForAServerThatStops(t *testing.T) {
 	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}

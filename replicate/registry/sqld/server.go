@@ -266,8 +266,20 @@ func (s *Server) end(signal os.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.run != nil {
-		s.run.end(signal)
+		s.endRun(s.run, signal)
 		s.run = nil
+	}
+}
+
+// endRun ends a process by a signal.
+func (s *Server) endRun(r *run, signal os.Signal) {
+	ranWith, _ := os.Stat(sentinel(s.Dir)) // of a primary alone
+	r.end(signal)
+	if r.err != nil {
+		return
+	}
+	if err := removeLateSentinel(s.Dir, ranWith); err != nil {
+		r.output.say("replicas will copy the database anew: " + err.Error())
 	}
 }
 
