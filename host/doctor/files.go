@@ -14,13 +14,15 @@ import (
 	"strings"
 	"time"
 
+	"regedge/host/pki"
 	"regedge/replicate/disk"
 )
 
 // serverName is the name in the certificate of every primary.
 const serverName = "sqld"
 
-// Certificate checks a certificate, its key and, unless authorityFile is empty, that authority issued it.
+// Certificate checks a certificate, its key and, unless authorityFile is empty, that authority issued it. It ends with
+// the first that ends of its chain and its authority.
 func (e *Exam) Certificate(what, certFile, keyFile, authorityFile string) {
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	switch {
@@ -44,7 +46,16 @@ func (e *Exam) Certificate(what, certFile, keyFile, authorityFile string) {
 		e.Wrong(what, "is this machine's clock right (date -u)? Else make it again", "%s is valid from %s on", certFile, cert.NotBefore.UTC().Format(time.RFC3339))
 		return
 	}
-	e.end(what, cert.NotAfter, endsSoon, endsNow, do)
+	ends, err := pki.CertificateEnd(certFile) // the first of the chain
+	if err != nil {
+		e.Wrong(what, "copy it again", "%v", err)
+		return
+	}
+	if above, err := pki.CertificateEnd(authorityFile); err == nil && above.Before(ends) {
+		e.end("authority of the "+what, above, endsSoon, endsNow, "make a new trust directory, for all machines at once (regedge trust init): what the authority signed ends with it")
+		return
+	}
+	e.end(what, ends, endsSoon, endsNow, do)
 }
 
 // issued notes a certificate that the authority did not issue.

@@ -200,6 +200,38 @@ func TestACertificateOfAnotherAuthorityIsFound(t *testing.T) {
 	require.Contains(t, f.Found, "it ended at 2021-12-31T00:00:00Z", "also by this machine's clock")
 }
 
+// TestACertificateEndsWithItsAuthority and with its chain, as the metric of its end says.
+func TestACertificateEndsWithItsAuthority(t *testing.T) {
+	dir := t.TempDir()
+	begun := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	now := begun
+	trust, err := pki.Create(filepath.Join(dir, "trust"), func() time.Time { return now })
+	require.NoError(t, err)
+	now = begun.AddDate(19, 0, 0)
+	cert, key, err := trust.Certificate("edge")
+	require.NoError(t, err)
+	leaf, err := os.ReadFile(cert)
+	require.NoError(t, err)
+	authority, err := os.ReadFile(trust.AuthorityFile())
+	require.NoError(t, err)
+	chain := filepath.Join(dir, "chain.crt")
+	require.NoError(t, os.WriteFile(chain, append(leaf, authority...), 0o600))
+	end, err := pki.CertificateEnd(trust.AuthorityFile())
+	require.NoError(t, err)
+	for left, want := range map[time.Duration]Level{endsSoon: OK, endsNow: Soon, time.Hour: Wrong, -time.Hour: Wrong} {
+		for _, c := range []struct{ what, cert, authority string }{
+			{"authority of the certificate", cert, trust.AuthorityFile()}, {"certificate", chain, ""}, {"certificate", chain, trust.AuthorityFile()},
+		} {
+			f := found(t, func(e *Exam) {
+				e.Now = func() time.Time { return end.Add(-left) }
+				e.Certificate("certificate", c.cert, key, c.authority)
+			})
+			require.Equal(t, []any{c.what, want}, []any{f.What, f.Level}, "%v: %+v", left, f)
+			require.Contains(t, f.Found, end.UTC().Format(time.RFC3339))
+		}
+	}
+}
+
 // TestADatabaseTellsItsAgeAndItsNewestRelease.
 func TestADatabaseTellsItsAgeAndItsNewestRelease(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")

@@ -35,6 +35,9 @@ func CertificateEnd(path string) (end time.Time, err error) {
 		return end, fmt.Errorf("read certificate: %w", err)
 	}
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != certBlock { // its key, say
+			continue
+		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return end, fmt.Errorf("read certificate %s: %w", path, err)

@@ -159,11 +159,11 @@ func TestAVerifierAdmitsTokensOfItsKeys(t *testing.T) {
 	require.Len(t, entries, 1, "the private key is kept nowhere")
 }
 
-// TestOfSeveralCertificatesTheFirstEndCounts, in whatever order a file holds them.
+// TestOfSeveralCertificatesTheFirstEndCounts, in whatever order a file holds them, beside their key or not.
 func TestOfSeveralCertificatesTheFirstEndCounts(t *testing.T) {
 	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), time.Now)
 	require.NoError(t, err)
-	cert, _, err := trust.Certificate("edge")
+	cert, key, err := trust.Certificate("edge")
 	require.NoError(t, err)
 	empty := filepath.Join(t.TempDir(), "empty.crt")
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
@@ -173,7 +173,7 @@ func TestOfSeveralCertificatesTheFirstEndCounts(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	want := readCertificate(t, cert).NotAfter
 	require.True(t, want.Before(readCertificate(t, trust.AuthorityFile()).NotAfter))
-	for _, files := range [][]string{{cert}, {cert, trust.AuthorityFile()}, {trust.AuthorityFile(), cert}} {
+	for _, files := range [][]string{{cert}, {cert, trust.AuthorityFile()}, {trust.AuthorityFile(), cert}, {key, cert}} {
 		var chain []byte
 		for _, file := range files {
 			text, err := os.ReadFile(file)
