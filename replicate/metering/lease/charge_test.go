@@ -133,6 +133,15 @@ func TestSandbox(t *testing.T) {
 		r.ID, r.Outcome = "malformed", charge.Failed
 		require.Equal(t, "", edge.Charge(start, r, false).Verdict.Code, "a request that can't be answered is told why")
 	})
+	t.Run("remembers who was there just before, in a flood of others", func(t *testing.T) {
+		for i := range 4 {
+			from("192.0.2.77", fmt.Sprint("before", i), charge.Failed)
+		}
+		for i := range sandboxClientsLimit {
+			from(fmt.Sprintf("11.%d.%d.%d", i>>16, i>>8&255, i&255), fmt.Sprint("flood", i), charge.Failed)
+		}
+		require.Equal(t, charge.RateLimitExceeded, from("192.0.2.77", "after", charge.Failed).Code)
+	})
 	t.Run("remembers a bounded number of clients", func(t *testing.T) {
 		for i := range 3 * sandboxClientsLimit {
 			from(fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255), fmt.Sprint("c", i), charge.Failed)

@@ -256,6 +256,16 @@ func TestARefusalIsTrue(t *testing.T) {
 		acknowledged(edge, start+70)
 		require.Equal(t, refused, chargeCode(edge, start+80, "a", charge.Found))
 	})
+	t.Run("not by a message that was under way when the last credit was spent", func(t *testing.T) {
+		edge := dryEdge(t)
+		more := news(edge, 3, 1)
+		more.Rows[0].Dry, more.Rows[1].Granted, more.Rows[2].Granted = true, 10, 10
+		edge.Apply(start+40, more, false)
+		edge.Sync(start + 45)
+		require.Empty(t, chargeCode(edge, start+50, "the last", charge.Found))
+		edge.Apply(start+55, nothing(edge), true)
+		require.Equal(t, "wait", chargeCode(edge, start+60, "a", charge.Found), "credits may have been bought before the last was spent")
+	})
 	for row, code := range []string{refused, charge.MonthlyVolumeExceeded, charge.NotFoundCapExceeded} {
 		t.Run("not while units are on their way back: "+code, func(t *testing.T) {
 			edge, _ := granted(t, 5)

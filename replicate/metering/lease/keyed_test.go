@@ -111,6 +111,16 @@ func TestOnlyAChargeThatStandsIsReplayed(t *testing.T) {
 	require.NotEqual(t, reused, outcomeOf(poor, start, keyedRequest("other", charge.Found, 1, 2)), "a refusal is not remembered")
 }
 
+// TestAKeyIsRememberedAsLongAsItsNewestCharge, though an older one of its name, of a lookup that found nothing, ends before.
+func TestAKeyIsRememberedAsLongAsItsNewestCharge(t *testing.T) {
+	edge, _ := granted(t, 10)
+	require.Equal(t, "", outcomeOf(edge, start, keyedRequest("absent", charge.NotFound, 1, 1)))
+	require.Equal(t, "", outcomeOf(edge, start+1, keyedRequest("found since", charge.Found, 1, 1)))
+	require.Equal(t, "", outcomeOf(edge, start+keyedMillis, keyedRequest("another", charge.Found, 2, 1)))
+	require.Equal(t, "replayed", outcomeOf(edge, start+keyedMillis, keyedRequest("again", charge.Found, 1, 1)))
+	require.EqualValues(t, 2, spent(edge))
+}
+
 func TestANotFoundRetryCountsOnce(t *testing.T) {
 	edge, _ := granted(t, 10)
 	missed := func() int64 { return edge.leases.keys.get(1).spent }

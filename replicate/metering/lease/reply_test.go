@@ -100,6 +100,14 @@ func TestGrantsOfARetiredEdgeAreNotTaken(t *testing.T) {
 	require.EqualValues(t, 10, held(edge, 1))
 }
 
+// TestARetiredEdgeStaysRetired when an earlier reply to its watch arrives late.
+func TestARetiredEdgeStaysRetired(t *testing.T) {
+	edge, _ := granted(t, 10)
+	edge.Apply(start, ended(edge, syncproto.Retired), true)
+	edge.Apply(start, ended(edge, syncproto.Superseded), false)
+	require.Equal(t, syncproto.Retired, edge.Standing())
+}
+
 // TestAnEndedEpochWaitsForTheLastGrants: one that asks for another epoch before it has heard of all its
 // leases would leave units that nobody returns.
 func TestAnEndedEpochWaitsForTheLastGrants(t *testing.T) {

@@ -86,6 +86,19 @@ func TestASnapshotHasEverything(t *testing.T) {
 		require.True(t, again.leases.accounts.get(1).credits.recalled)
 		require.True(t, again.leases.accounts.get(1).volume.dry)
 	})
+	t.Run("with leases of other days and months", func(t *testing.T) {
+		edge, _ := granted(t, 50)
+		edge.Charge(start, request("absent", charge.NotFound), false)
+		edge.Charge(syncproto.EndOfMonth(syncproto.Month(start)), request("in the next month", charge.NotFound), false)
+		require.Len(t, edge.leases.parked, 2, "of the account and of the key")
+		requireWhole(t, edge, replayed(t, edge))
+	})
+	t.Run("of a retired edge that began anew", func(t *testing.T) {
+		edge, _ := granted(t, 50)
+		edge.applyEpoch(0, true)
+		require.EqualValues(t, 1, edge.standing.dropped)
+		requireWhole(t, edge, replayed(t, edge))
+	})
 	t.Run("with an unresolved charge", func(t *testing.T) {
 		edge.doubts.resolve(start+doubtMillis, &edge.recent)
 		require.Len(t, edge.doubts.unresolved, 1)
