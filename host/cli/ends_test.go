@@ -87,6 +87,17 @@ func TestTheEndsOfAPrimarysCertificatesAreShown(t *testing.T) {
 	require.Len(t, at, 2)
 	require.WithinDuration(t, time.Now().Add(20*365*aDay), at["ca.crt"], time.Minute)
 	require.WithinDuration(t, time.Now().Add(2*365*aDay), at["primary.crt"], time.Minute)
+
+	flags.CA = filepath.Join(t.TempDir(), filepath.Base(cert))
+	authority, err := os.ReadFile(made.AuthorityFile())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(flags.CA, authority, 0o600))
+	for range 2 {
+		at, err = flags.certificateEnds()
+		require.NoError(t, err)
+		require.WithinDuration(t, time.Now().Add(2*365*aDay), at["primary.crt"], time.Minute, "of two of one name, the first that ends")
+		flags.CA, flags.Cert = flags.Cert, flags.CA
+	}
 	flags.Cert = key
 	_, err = flags.certificateEnds()
 	require.Error(t, err, "a key is no certificate")

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/pki"
+	"regedge/replicate/metering/writer"
 )
 
 // TestNoServiceRunsBesideSigningKeys starts each service with a file of the trust directory itself.
@@ -86,4 +90,18 @@ func TestATokenEndsAfterItsLife(t *testing.T) {
 		require.True(t, has, right)
 		require.WithinRange(t, ends, before.Add(36*time.Hour).Truncate(time.Second), time.Now().Add(36*time.Hour))
 	}
+}
+
+// TestARenewalOfNothingIsAnEmptyList for programs, which go through it.
+func TestARenewalOfNothingIsAnEmptyList(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	require.Equal(t, exitOK, <-start("trust", "init", "--trust", dir).ended)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
+		io.WriteString(w, `{"data":[{"name":"gone","retired":true}]}`)
+	}))
+	defer server.Close()
+	p := start("trust", "renew", "--json", "--trust", dir, "--writer", server.URL, "--token", "a token")
+	require.Equal(t, exitOK, <-p.ended, p.stderr.String())
+	require.Equal(t, "[]\n", p.stdout.String())
 }

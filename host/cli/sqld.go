@@ -117,7 +117,10 @@ func (f *sqldFlags) certificateEnds() (map[string]time.Time, error) {
 		if err != nil {
 			return nil, err
 		}
-		at[filepath.Base(file)] = end
+		name := filepath.Base(file)
+		if other, known := at[name]; !known || end.Before(other) { // both may have one name, in two directories
+			at[name] = end
+		}
 	}
 	return at, nil
 }

@@ -44,7 +44,7 @@ func (c *trustRenew) Run(ctx context.Context, m *Main) error {
 		if err != nil {
 			return nil, err
 		}
-		var renewed []writer.Node
+		renewed := []writer.Node{}
 		for _, n := range nodes {
 			if n.Retired {
 				continue
