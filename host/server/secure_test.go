@@ -102,6 +102,7 @@ func TestRenewedCertificateIsReloaded(t *testing.T) {
 	require.EqualValues(t, 2, serialOf(t, config))
 	require.Empty(t, said(), "the same reason is logged once")
 	copyFile(t, renewedKey, keyFile)
+	require.EqualValues(t, 2, serialOf(t, config), "nor are they looked at each time after a failure")
 	now = now.Add(time.Minute)
 	require.EqualValues(t, 3, serialOf(t, config), "it is tried again")
 	require.Contains(t, said(), "was renewed")

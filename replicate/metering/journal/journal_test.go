@@ -214,6 +214,7 @@ func TestASnapshotThatCantBeSyncedReplacesNothing(t *testing.T) {
 		require.Len(t, names, 1)
 	}
 	d.syncErr = nil
+	require.ErrorContains(t, put(j, k, "charge", true), "sync journal", "what follows a failed sync may be lost")
 	_, _, records, _ := opened(t, d, k)
 	require.Equal(t, []string{"written"}, records)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -186,6 +187,19 @@ func TestAKeyNamesOneChange(t *testing.T) {
 	a, err = client.Account(t.Context(), a.ID)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, a.Bought)
+}
+
+// TestAChangeIsNotAnsweredAsItsOpposite: the same path and body, with another method, is another change.
+func TestAChangeIsNotAnsweredAsItsOpposite(t *testing.T) {
+	client, _, w := start(t, t.TempDir())
+	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+	require.NoError(t, err)
+	k, err := client.AddKey(t.Context(), a.ID, "before")
+	require.NoError(t, err)
+	path := fmt.Sprintf("/v1/keys/%d", k.ID)
+	require.Equal(t, http.StatusOK, changeAs(t, w, token, changeKey, http.MethodPatch, path, `{"name":"after"}`).Code)
+	got := changeAs(t, w, token, changeKey, http.MethodDelete, path, `{"name":"after"}`)
+	require.Equal(t, http.StatusUnprocessableEntity, got.Code, "whoever revokes a key must not be told that it was done: %s", got.Body)
 }
 
 // TestARefusedChangeMayBeMadeLater: what had no effect is not remembered.
