@@ -303,6 +303,17 @@ func TestAnAuthorityThatIsNotTrustedIsExplained(t *testing.T) {
 	p := start("account", "list", "--writer", stranger.URL)
 	require.Equal(t, exitFailure, <-p.ended)
 	require.Contains(t, p.stderr.String(), "\nhint: set SSL_CERT_FILE to the ca.crt of the cluster's trust directory")
+
+	writers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
+		io.WriteString(w, word(r.URL.Path == writer.ReportPath, "[]", `{"data":[]}`))
+	}))
+	defer writers.Close()
+	for _, command := range [][]string{{"status", "--writer", writers.URL}, {"push", "main_test.go", "--dry-run"}} {
+		p = start(append(command, "--registry", stranger.URL)...)
+		require.Equal(t, exitFailure, <-p.ended)
+		require.Contains(t, p.stderr.String(), "\nhint: set SSL_CERT_FILE to the ca.crt that signed the certificate at "+stranger.URL)
+	}
 }
 
 func TestDevFailsBeforeItBegins(t *testing.T) {
@@ -394,9 +405,12 @@ func TestACertificateThatHasEndedIsExplained(t *testing.T) {
 	p := &pushFlags{Registry: "https://centre.example:8181"}
 	ended := &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired, Detail: "current time is after"}}
 	err := &url.Error{Op: "Get", URL: o.Writer, Err: ended}
-	for address, explained := range map[string]error{o.Writer: o.explain(err), p.Registry: p.explain(err)} {
-		require.Contains(t, hint.Of(explained), "the certificate at "+address+", or that of its authority, has ended or begins later")
-		require.Contains(t, hint.Of(explained), "this machine's clock")
+	s := &statusCommand{Registry: p.Registry}
+	for address, list := range map[string][]error{o.Writer: {o.explain(err)}, p.Registry: {p.explain(err), s.explainRegistry(err)}} {
+		for _, explained := range list {
+			require.Contains(t, hint.Of(explained), "the certificate at "+address+", or that of its authority, has ended or begins later")
+			require.Contains(t, hint.Of(explained), "this machine's clock")
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -152,6 +153,12 @@ func (c *statusCommand) explainRegistry(err error) error {
 	var name *net.DNSError
 	if errors.As(err, &name) {
 		return explainName(err, name, "--registry or REGEDGE_REGISTRY")
+	}
+	if notValidNow(err) {
+		return explainNotValid(err, c.Registry)
+	}
+	if stranger := new(x509.UnknownAuthorityError); errors.As(err, stranger) {
+		return hint.With(err, "set SSL_CERT_FILE to the ca.crt that signed the certificate at %s", c.Registry)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return hint.With(err, "nothing answered for %s within %v: do the name servers of this machine answer, is the machine on, does its server hang?", c.Registry, registryPatience)

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"crypto/tls"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -132,6 +133,8 @@ func (e *Exam) queryFailed(what string, s Server, place string, err error) {
 		e.refused(what, s, place)
 	case strings.Contains(text, "no such table"):
 		e.Wrong(what, fmt.Sprintf("%s: regedge push fills the registry, the writer fills access; at an edge, is the first copy under way?", what), "%s is empty", place)
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		e.silent(what, place, err)
 	case isTimeout(err) || errors.Is(err, context.DeadlineExceeded):
 		e.Wrong(what, "it hangs: look at its log and its disk", "%s does not answer within %v", place, e.Timeout)
 	default:

@@ -50,6 +50,18 @@ func TestNoTokenGoesToAServerThatIsNotTrusted(t *testing.T) {
 	}
 }
 
+// TestADatabaseThatIsNotTrustedIsToldSo, as a writer is: its own log says nothing of it.
+func TestADatabaseThatIsNotTrustedIsToldSo(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	f := found(t, func(e *Exam) { e.LibSQL(t.Context(), Server{Database: schema.Registry, Address: server.URL}) })
+	require.Equal(t, Wrong, f.Level)
+	require.Contains(t, f.Found, "of an authority that is not trusted here")
+	require.Contains(t, f.Do, "SSL_CERT_FILE")
+}
+
 // TestARestoredLedgerIsFound with the nodes that it waits for.
 func TestARestoredLedgerIsFound(t *testing.T) {
 	mux := http.NewServeMux()
