@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
@@ -130,6 +132,33 @@ func TestAChangeThatCannotBePrintedIsToldAsMade(t *testing.T) {
 	a, err := c.client.Account(t.Context(), id)
 	require.NoError(t, err)
 	require.EqualValues(t, 110, a.Balance, "once")
+}
+
+// TestWhatCannotBePrintedIsAFailure: a script that keeps a list would take a part of it, or nothing, for all.
+func TestWhatCannotBePrintedIsAFailure(t *testing.T) {
+	c := startCentre(t)
+	account, _ := c.account(t, 10)
+	id := strconv.FormatInt(account, 10)
+	trust := filepath.Join(t.TempDir(), "trust")
+	require.Equal(t, exitOK, endOf(t, start("trust", "init", "--trust", trust)))
+	calls := []string{"--writer", c.url(), "--token", operatorToken}
+	for _, command := range []string{
+		"account list", "account list --json", "key list " + id, "key requests", "plan list", "credit list " + id, "credit doubts", "audit",
+		"usage", "usage --csv", "usage --json", "usage --by day --csv --account " + id, "usage --by day --account " + id,
+		"node list", "status", "status --json", "status --explain", "doctor client", "doctor client --json", "trust operator list",
+		"trust renew --trust " + trust, "trust token access --trust " + trust, "trust machine writer --trust " + trust, "version", "completion bash",
+	} {
+		args := strings.Fields(command)
+		if !slices.ContainsFunc(args, func(word string) bool {
+			return slices.Contains([]string{"token", "machine", "version", "completion"}, word)
+		}) {
+			args = append(args, calls...)
+		}
+		said := new(testkit.Log)
+		full := &Main{Stdin: strings.NewReader(""), Stdout: fullDisk{}, Stderr: said, Environ: func() []string { return nil }, Now: time.Now}
+		assert.Equal(t, exitFailure, full.Run(t.Context(), args), command)
+		assert.Contains(t, said.String(), "no space left on device", command)
+	}
 }
 
 // commandTree is the command line.

@@ -55,6 +55,9 @@ func TestMoreSumsThanAreAnsweredAreAnError(t *testing.T) {
 	query := UsageSumQuery{Account: 1, Days: Days{day, day}, By: []string{ByKey}}
 	_, err = SumUsage(t.Context(), w.config.Ledger, query)
 	require.ErrorIs(t, err, ErrUsageTooLarge)
+	answer := answerTo(w, firstOperator, http.MethodGet, "/v1/accounts/1/usage?from=2026-01-01&to=2026-01-01&by=key&format=csv", nil)
+	require.Equal(t, http.StatusBadRequest, answer.Code, "no failure of the writer")
+	require.Contains(t, answer.Body.String(), "choose fewer days")
 	_, err = w.config.Ledger.Exec(`DELETE FROM usage WHERE key = 1`)
 	require.NoError(t, err)
 	sums, err := SumUsage(t.Context(), w.config.Ledger, query)
