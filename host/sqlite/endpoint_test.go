@@ -69,6 +69,20 @@ func TestAnEndpointOlderThanWhatWasReadIsNotRead(t *testing.T) {
 	}
 }
 
+// TestACopyFromTheFutureMakesNoOlderOneGood: what was read before it still counts.
+func TestACopyFromTheFutureMakesNoOlderOneGood(t *testing.T) {
+	endpoint := new(exchanged)
+	endpoint.Store(open(t, sqlite.Config{Path: accessCopy(t, 1, 0)}))
+	opened, err := sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Access, Endpoint: endpoint, Connections: 1, Now: time.Now})
+	require.NoError(t, err)
+	defer opened.Close()
+	endpoint.Store(open(t, sqlite.Config{Path: accessCopy(t, 2, -time.Hour)}))
+	require.NoError(t, opened.Refresh())
+	require.True(t, opened.Ahead())
+	endpoint.Store(open(t, sqlite.Config{Path: accessCopy(t, 3, time.Minute)}))
+	require.ErrorContains(t, opened.Refresh(), "behind what was read before")
+}
+
 // other answers each statement with so many columns of one row, none for 0.
 type other map[string]int
 

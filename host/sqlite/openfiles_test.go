@@ -231,6 +231,15 @@ func TestAReplicaThatIsNotTakenOrClosedLeavesNoFileOpen(t *testing.T) {
 	require.Empty(t, testkit.OpenFiles(t, path), "it is not opened again")
 }
 
+// TestAFileThatIsNotTakenForAPushIsClosed: it is opened anew each second until the push ends.
+func TestAFileThatIsNotTakenForAPushIsClosed(t *testing.T) {
+	r, _ := replicaAt(time.UnixMilli(600_000), view{file: openSmall(t, 1)}, nil)
+	r.config.Database, r.config.File, r.released = schema.Registry, registryFile(t, begun+"UPDATE pushing SET dirty = 1"), true
+	_, _, err := r.openFile(500_000)
+	require.ErrorIs(t, err, errPushed)
+	require.Empty(t, testkit.OpenFiles(t, r.config.File))
+}
+
 // accessFile makes an access database.
 func accessFile(t *testing.T, script string) string {
 	t.Helper()

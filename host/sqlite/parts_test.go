@@ -127,6 +127,9 @@ func TestAnEndpointThatIsSilentIsLoggedOnce(t *testing.T) {
 	}
 	r.logSilence(nil)
 	require.Zero(t, lines(), "it was back soon")
+	r.logSilence(errMissing)
+	r.logSilence(nil)
+	require.Zero(t, lines(), "checks count that fail in a row")
 	for range maxFailures {
 		r.logSilence(errMissing)
 	}

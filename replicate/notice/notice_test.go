@@ -369,6 +369,23 @@ func TestNobodyIsToldTwiceWhileTheLedgerCanNotBeWritten(t *testing.T) {
 	require.Equal(t, 1, o.Send(notice.Mail))
 }
 
+// TestAnOutcomeThatTheLedgerRefusesIsStoredLater, and no notice is sent again for it.
+func TestAnOutcomeThatTheLedgerRefusesIsStoredLater(t *testing.T) {
+	carrier := &taker{}
+	o := noticetest.New(t, notice.Way{Channel: notice.Mail, Carrier: carrier})
+	o.SetMail(1, 0)
+	require.NoError(t, o.Test(o.Mail(1)))
+	o.Exec(`CREATE TRIGGER refuse BEFORE UPDATE ON notice BEGIN SELECT RAISE(ABORT, 'refused'); END`)
+	for range 2 {
+		_, err := o.Sender.Send(t.Context(), notice.Mail)
+		require.ErrorContains(t, err, "refused")
+	}
+	o.Exec(`DROP TRIGGER refuse`)
+	require.Zero(t, o.Send(notice.Mail))
+	require.Len(t, carrier.got, 1)
+	require.NotNil(t, o.Last(o.Mail(1)).Delivered)
+}
+
 // TestTargetsTakeTurns has so many with old notices that they could have every turn.
 func TestTargetsTakeTurns(t *testing.T) {
 	o := noticetest.New(t, notice.Way{Channel: notice.Webhook, Carrier: failing{}})
@@ -405,10 +422,15 @@ func (failing) Carry(_ context.Context, list []notice.Notice) []notice.Outcome {
 }
 
 func TestANoticeIsGivenUpAfterItsLastAttempt(t *testing.T) {
-	o := noticetest.New(t, notice.Way{Channel: notice.Webhook, Carrier: failing{}})
+	var log bytes.Buffer
+	metrics := prometheus.NewRegistry()
+	o := noticetest.New(t)
+	o.Configure(func(c *notice.Config) { c.Metrics, c.Logger = metrics, slog.New(slog.NewTextHandler(&log, nil)) })
+	o.Open(notice.Way{Channel: notice.Webhook, Carrier: failing{}})
 	o.SetWebhook(1, "https://example.com", 0, "")
 	require.NoError(t, o.Test(o.Webhook(1)))
 	for i := range notice.MaxAttempts {
+		require.Empty(t, log.String(), i)
 		require.Equal(t, 1, o.Send(notice.Webhook), i)
 		if next := o.Last(o.Webhook(1)).Next; i < notice.MaxAttempts-1 {
 			require.NotNil(t, next, i)
@@ -417,6 +439,14 @@ func TestANoticeIsGivenUpAfterItsLastAttempt(t *testing.T) {
 			require.Nil(t, next)
 		}
 	}
+	require.Contains(t, log.String(), fmt.Sprintf(`account=1 attempts=%d result=busy`, notice.MaxAttempts))
+	require.NoError(t, promtest.GatherAndCompare(metrics, strings.NewReader(fmt.Sprintf(`
+# HELP regedge_writer_notices_total Attempts to tell an owner something by webhook or mail, by outcome: delivered, failed, given_up.
+# TYPE regedge_writer_notices_total counter
+regedge_writer_notices_total{channel="webhook",outcome="delivered"} 0
+regedge_writer_notices_total{channel="webhook",outcome="failed"} %d
+regedge_writer_notices_total{channel="webhook",outcome="given_up"} 1
+`, notice.MaxAttempts-1))))
 }
 
 // TestAClockThatWasWrongPutsNothingOff: an attempt failed while the clock was a year ahead.
