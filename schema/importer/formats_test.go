@@ -503,6 +503,9 @@ func TestARowCutOffAtTheEndIsTold(t *testing.T) {
 	w := newFixture(t)
 	require.Equal(t, map[string]int64{"row cut off": 1}, w.text("2025-05-05", headerA+rowA+rowA[:60]).Rejected)
 	require.Equal(t, map[string]int64{"wrong number of fields": 1}, w.text("2025-05-05", headerA+rowA+rowA[:60]+"\n").Rejected)
+	f := w.text("2025-05-05", "LLPIN,LLP Name,Status\nABD-0345,\"A LLP,Active\nABD-0346,B LLP\nABD-0347,C LLP,Active")
+	require.Equal(t, map[string]int64{"quote never closed": 1, "wrong number of fields": 1}, f.Rejected, "a row that was read ahead has its end")
+	require.EqualValues(t, 1, f.New)
 }
 
 // TestFilesAppendedToEachOther have a mark and a header in the middle, perhaps in other capitals.

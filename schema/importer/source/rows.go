@@ -37,15 +37,16 @@ type rowReader struct {
 	columns   int      // of the header, 0 until it was read
 	needed    int      // minimum number of fields in a row
 	line      int      // lines taken from in
-	cutOff    bool     // the last line has no end
+	cutOff    bool     // the line taken last has no end
 	queue     []line   // lines read ahead, to be read again
 	fields    []string // reused by splitFields
 }
 
 // line is the result of readLine.
 type line struct {
-	text string
-	err  error
+	text   string
+	err    error
+	cutOff bool
 }
 
 func newRowReader(in io.Reader) *rowReader {
@@ -90,7 +91,7 @@ func (r *rowReader) joinQuoted(first string) (string, error) {
 	start, text, ahead := r.line, first, []line(nil)
 	for len(ahead) < maxRowLines-1 && len(text) < maxRowBytes {
 		next, err := r.readLine()
-		ahead = append(ahead, line{next, err})
+		ahead = append(ahead, line{next, err, r.cutOff})
 		if err != nil {
 			break
 		}
@@ -113,7 +114,7 @@ func (r *rowReader) joinQuoted(first string) (string, error) {
 func (r *rowReader) readLine() (string, error) {
 	if len(r.queue) > 0 {
 		next := r.queue[0]
-		r.queue = r.queue[1:]
+		r.queue, r.cutOff = r.queue[1:], next.cutOff
 		if next.err == nil || next.err == errRowTooLong {
 			r.line++
 		}
