@@ -376,6 +376,56 @@ func TestANodeReportsInTime(t *testing.T) {
 	})
 }
 
+// filling has no release until it is filled.
+type filling struct {
+	Database
+	filled atomic.Bool
+}
+
+func (f *filling) Query(_ context.Context, _ string, _ []handler.Value, dst *handler.Result) error {
+	*dst = handler.Result{}
+	if f.filled.Load() {
+		*dst = handler.Result{Columns: 1, Values: []handler.Value{{Kind: handler.Text, Text: "one"}}}
+	}
+	return nil
+}
+
+// TestANodeReportsAtOnceThatItIsReady, and not as late as the next report is due.
+func TestANodeReportsAtOnceThatItIsReady(t *testing.T) {
+	n := emptyNode(t)
+	m, err := meter.Open(meter.Config{State: t.TempDir(), Writer: greeting{}})
+	require.NoError(t, err)
+	defer m.Close()
+	require.NoError(t, m.Exchange(t.Context()))
+	registry := &filling{}
+	n.config.Meter, n.config.Registry = m, registry
+	synctest.Test(t, func(t *testing.T) {
+		var reports []writer.Report
+		answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var said writer.Report
+			_ = json.NewDecoder(r.Body).Decode(&said)
+			reports = append(reports, said)
+			w.Header().Set(writer.RequestIDHeader, "made-up")
+			_, _ = io.WriteString(w, "{}")
+		})
+		client := writer.NewClient("http://writer.internal", "token", &http.Client{Transport: writer.InProcess(answer)})
+		ctx, end := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- n.Report(Reporter{Client: client}).Run(ctx) }()
+		time.Sleep(recheckInterval / 2)
+		registry.filled.Store(true)
+		time.Sleep(recheckInterval)
+		synctest.Wait()
+		require.Len(t, reports, 2)
+		require.Contains(t, reports[0].Ready, "no release yet")
+		require.Empty(t, reports[1].Ready)
+		time.Sleep(reportInterval - recheckInterval)
+		require.Len(t, reports, 2, "the next one is due later")
+		end()
+		require.NoError(t, <-ended)
+	})
+}
+
 // TestADialEndsBeforeItsReport does, so that the report says what was wrong.
 func TestADialEndsBeforeItsReport(t *testing.T) {
 	require.Greater(t, dialLimit, time.Second, "a packet is sent again after a second")

@@ -123,6 +123,21 @@ func TestTheMetersAddressIsASchemeAndAHost(t *testing.T) {
 	require.False(t, none.allows(&outgoingRequest{}), "without a meter nothing is allowed")
 }
 
+// TestARequestWithoutASchemeHasNone, so that it goes nowhere.
+func TestARequestWithoutASchemeHasNone(t *testing.T) {
+	i := &instance{}
+	i.requests = []outgoingRequest{{scheme: "https"}}
+	request := uint64(i.add(kindOutgoingRequest, 0, noParent))
+	stack := []uint64{request, 0, 0, 0, 0}
+	setScheme(i, stack)
+	require.Zero(t, stack[0])
+	require.Empty(t, i.requests[0].scheme)
+	stack = []uint64{request, 1, 0, 0, 0}
+	setScheme(i, stack)
+	require.Zero(t, stack[0])
+	require.Equal(t, "http", i.requests[0].scheme)
+}
+
 // TestAVoidThatFailsIsAnError: the charge may stand.
 func TestAVoidThatFailsIsAnError(t *testing.T) {
 	meter := newLedger()

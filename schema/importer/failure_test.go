@@ -162,6 +162,19 @@ func TestTomorrowIsTheNextDayInUTC(t *testing.T) {
 	}
 }
 
+// TestAnImportWithoutADateIsOfTheDayInUTC, wherever it runs.
+func TestAnImportWithoutADateIsOfTheDayInUTC(t *testing.T) {
+	evening := time.Date(2026, 3, 31, 20, 0, 0, 0, time.UTC)
+	for name, hours := range map[string]int{"UTC": 0, "Almaty": 5, "Lord Howe": 11} {
+		w := newFixture(t)
+		config := w.config("", w.file(headerA+rowA))
+		config.Now = func() time.Time { return evening.In(time.FixedZone(name, hours*3600)) }
+		_, err := Run(t.Context(), config)
+		require.NoError(t, err, name)
+		require.Equal(t, "2026-03-31", w.row("SELECT as_of FROM company"), name)
+	}
+}
+
 func TestASourceMaySpeakOfTomorrow(t *testing.T) {
 	w := newFixture(t)
 	report := w.run(w.now.AddDate(0, 0, 2).Format(time.DateOnly), w.file(headerA+rowA)) // a day passes before it runs

@@ -411,6 +411,16 @@ func TestRowsThatContradictOneAnotherAreTold(t *testing.T) {
 	require.NoError(t, (&Report{Files: []FileReport{f}}).WriteTable(&table))
 	require.Contains(t, table.String(), "that contradict an earlier one: 3, the first in line 4: status of U55101GA2006PTC900001;")
 
+	llp := strings.Replace(rowA, "U55101GA2006PTC900001", "ABD-0345", 1)
+	f = newFixture(t).text("2025-05-05", headerA+llp+rowA+strings.Replace(llp, "Active", "Strike Off", 1)+struck)
+	require.EqualValues(t, 2, f.Contradictions.Records, "one in each table")
+	require.Equal(t, 4, f.Contradictions.Line, "the first of both")
+	require.Equal(t, "status of ABD-0345", f.Contradictions.What)
+	f = newFixture(t).text("2025-05-05", headerA+llp+rowA+struck)
+	require.Equal(t, Contradiction{Records: 1, Line: 4, What: "status of U55101GA2006PTC900001"}, f.Contradictions, "one in one of them")
+	both := Report{Files: []FileReport{f, f}}
+	require.EqualValues(t, 2, both.Total().Contradictions.Records)
+
 	for name, text := range map[string]string{
 		"the same row":                        headerA + rowA + rowA,
 		"a row that lacks what the other has": headerA + rowA + strings.Replace(rowA, "403516-India", "-India", 1),

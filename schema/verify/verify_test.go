@@ -282,6 +282,9 @@ func TestARegistryWithoutAReleaseIsUnfinished(t *testing.T) {
 		report, err := File(t.Context(), changed(t, script), Quick)
 		require.NoError(t, err)
 		require.Equal(t, want, report.Unfinished, script)
+		if report.Release == "" {
+			require.Len(t, report.Problems, 1, "its records are compared with nothing")
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -88,4 +89,21 @@ func TestAWalkSearchesFarAway(t *testing.T) {
 	require.Equal(t, 1, searches(1))
 	require.Equal(t, 1, searches(maxSteps-1))
 	require.Equal(t, 1000/100, searches(100))
+}
+
+// TestAWalkThatIsInterruptedFindsOutNothing: a row that was not read is not one that is missing.
+func TestAWalkThatIsInterruptedFindsOutNothing(t *testing.T) {
+	conn, s := openedStore(t)
+	batch := madeUpBatch(5)
+	_, err := writeBatch(s, batch, "2025-01-01")
+	require.NoError(t, err)
+	rows := &s.table[record.CompanyTable].rows
+	held, err := rows.to(batch[0].Key)
+	require.NoError(t, err)
+	require.True(t, held)
+	ctx, cancel := context.WithCancel(t.Context())
+	conn.SetInterrupt(ctx)
+	cancel()
+	_, err = rows.to(batch[4].Key)
+	require.ErrorIs(t, err, sqlite3.INTERRUPT)
 }

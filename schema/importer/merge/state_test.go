@@ -3,8 +3,10 @@ package merge
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -204,6 +206,24 @@ func TestADamagedRecordEndsItsTable(t *testing.T) {
 		require.Fail(t, "there is no record")
 	}
 	require.ErrorIs(t, groups.Err(), errCodec)
+}
+
+// TestRecordsThatCanNotBeReadAreNotMissing: they lie in a file that is lost meanwhile.
+func TestRecordsThatCanNotBeReadAreNotMissing(t *testing.T) {
+	sorter := extsort.New(t.TempDir(), 1<<20)
+	p := record.Entry{Record: record.New(record.DirectorTable, make([]record.Value, record.DirectorColumns), "")}
+	p.Raw = strings.Repeat("x", 1000)
+	for n := range 3000 {
+		require.NoError(t, sorter.Add(fmt.Appendf(nil, "%08d", n), appendEntry(nil, &p)))
+	}
+	rows, err := sorter.Rows()
+	require.NoError(t, err)
+	require.NoError(t, sorter.Close())
+	groups := ReadGroups(record.DirectorTable, rows)
+	defer groups.Stop()
+	for range groups.Batches {
+	}
+	require.ErrorIs(t, groups.Err(), os.ErrClosed)
 }
 
 // TestAReaderThatIsStoppedEnds although nobody takes its batches.
