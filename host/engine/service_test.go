@@ -280,6 +280,24 @@ func TestAScreenTellsWhyItRefuses(t *testing.T) {
 	require.NotContains(t, string(response.Body), "secret")
 }
 
+// TestAScreenReadsForItsRequest, and no longer once the client is gone.
+func TestAScreenReadsForItsRequest(t *testing.T) {
+	w := newFixture(t)
+	w.access.Database = untilGone{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var response handler.Response
+	require.True(t, engine.NewScreen(w.parts(), overRate{}).Refuse(ctx, request("/v1/companies/"+sampletest.CompanyEveryField, w.key), &response))
+	require.ErrorIs(t, response.Cause, context.Canceled)
+}
+
+// untilGone finds nothing, and fails once the request has ended.
+type untilGone struct{}
+
+func (untilGone) Query(ctx context.Context, _ string, _ []handler.Value, _ *handler.Result) error {
+	return ctx.Err()
+}
+
 func TestFailureOfADatabaseIsNotCharged(t *testing.T) {
 	for engine, a := range answerers(t) {
 		t.Run(engine, func(t *testing.T) {

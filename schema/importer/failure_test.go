@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -390,6 +391,23 @@ func TestALogThatWasLeftBehindIsNotTakenIn(t *testing.T) {
 	require.Equal(t, "ok", state)
 	require.NoError(t, db.QueryRow("SELECT count(*) FROM company").Scan(&n))
 	require.Equal(t, 1, n)
+}
+
+// TestAnImportWhoseRecordsCanNotBeSortedFails: what was sorted before is only a part of it.
+func TestAnImportWhoseRecordsCanNotBeSortedFails(t *testing.T) {
+	full, cut := errors.New("no room to sort"), errors.New("the file is cut off")
+	for name, c := range map[string]struct{ ordering, parsing, want error }{
+		"sorting ends the reading": {full, errStopped, full},
+		"both fail":                {full, cut, full},
+		"reading fails":            {nil, cut, cut},
+		"the writer has ended":     {errStopped, errStopped, nil},
+		"none":                     {nil, nil, nil},
+	} {
+		k := newIntake(nil)
+		close(k.complete)
+		k.ordering, k.parsing = c.ordering, c.parsing
+		require.Equal(t, c.want, k.end(), name)
+	}
 }
 
 // TestRecordsThatAreNotWrittenAreLetGo: they hold memory and a file.

@@ -1,11 +1,13 @@
 package load
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 )
 
@@ -34,4 +36,27 @@ func TestADraftThatCannotBeRenamedHasNoRelease(t *testing.T) {
 	require.False(t, released)
 	require.NoError(t, s.Close())
 	require.NoFileExists(t, target+DraftSuffix)
+}
+
+// TestADraftThatHasAnotherNameByNowIsNotTaken: a run that has just ended made it the registry, or removed it.
+func TestADraftThatHasAnotherNameByNowIsNotTaken(t *testing.T) {
+	for name, end := range map[string]func(draft, target string) error{
+		"renamed": os.Rename,
+		"removed": func(draft, _ string) error { return os.Remove(draft) },
+		"replaced": func(draft, target string) error {
+			return errors.Join(os.Rename(draft, target), os.WriteFile(draft, nil, 0o600))
+		},
+	} {
+		d := &draft{target: filepath.Join(t.TempDir(), "registry.db")}
+		require.NoError(t, os.WriteFile(d.path(), []byte("whole"), 0o600))
+		var err error
+		d.file, err = os.OpenFile(d.path(), os.O_RDWR, 0)
+		require.NoError(t, err)
+		require.NoError(t, end(d.path(), d.target))
+		require.ErrorIs(t, d.take(), sqlite3.BUSY, name)
+		info, err := d.file.Stat()
+		require.NoError(t, err)
+		require.Len(t, "whole", int(info.Size()), name)
+		d.unlock()
+	}
 }
