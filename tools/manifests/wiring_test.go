@@ -108,6 +108,76 @@ func TestAProbeAsksItsOwnContainer(t *testing.T) {
 	}
 }
 
+// TestAProbeIsAnswered: it asks for a path that its process serves, waits as long as the answer may take, and is not repeated
+// so seldom that what it finds is old.
+func TestAProbeIsAnswered(t *testing.T) {
+	for _, set := range readCluster(t).sets {
+		for _, c := range set.Spec.Template.Spec.Containers {
+			for kind, p := range map[string]*core.Probe{"startup": c.StartupProbe, "liveness": c.LivenessProbe, "readiness": c.ReadinessProbe} {
+				where := set.Name + "/" + c.Name + "'s " + kind
+				require.LessOrEqual(t, p.PeriodSeconds, int32(30), where)
+				require.Positive(t, p.PeriodSeconds, where)
+				require.LessOrEqual(t, p.TimeoutSeconds, p.PeriodSeconds, where)
+				require.Zero(t, p.InitialDelaySeconds, "%s: the startup probe is what waits", where)
+				if p.Exec == nil {
+					require.NotEqual(t, "replica", c.Args[0], "%s: nobody but its own machine reaches it", where)
+					continue
+				}
+				require.Equal(t, "probe", p.Exec.Command[1], where)
+				require.Equal(t, "/health", flags(p.Exec.Command)["path"], "%s: all that a replica answers without a token", where)
+				require.GreaterOrEqual(t, p.TimeoutSeconds, int32(5), "%s: a probe that is a process takes its time, and has a second by default", where)
+			}
+			require.LessOrEqual(t, c.StartupProbe.FailureThreshold*c.StartupProbe.PeriodSeconds, int32(900), "%s: what never starts is begun anew", c.Name)
+			require.LessOrEqual(t, c.LivenessProbe.FailureThreshold*c.LivenessProbe.PeriodSeconds, int32(300), "%s: what hangs is begun anew", c.Name)
+			require.LessOrEqual(t, c.ReadinessProbe.FailureThreshold, int32(3), "%s: the default, or fewer", c.Name)
+		}
+	}
+}
+
+// TestAPodIsOfOneImage, that of its place; and each port has a name, by which services and probes find it.
+func TestAPodIsOfOneImage(t *testing.T) {
+	for _, set := range readCluster(t).sets {
+		kind, _, _ := strings.Cut(set.Name, "-")
+		require.Equal(t, set.Name, set.Spec.ServiceName)
+		require.Equal(t, "regedge-"+kind, set.Labels["app"], set.Name)
+		taken := map[int32]string{}
+		for _, c := range set.Spec.Template.Spec.Containers {
+			require.Equal(t, "regedge-"+kind+":VERSION", c.Image, c.Name)
+			require.Equal(t, "regedge-"+kind, set.Spec.Template.Labels["app"])
+			for _, p := range c.Ports {
+				require.NotEmpty(t, p.Name, c.Name)
+				require.Empty(t, taken[p.ContainerPort], "%s and another have port %d", c.Name, p.ContainerPort)
+				taken[p.ContainerPort] = c.Name
+				listens := []string{flags(c.Args)["listen"], flags(c.Args)["replication"], flags(c.Args)["metrics"]}
+				require.Contains(t, listens, "0.0.0.0:"+strconv.Itoa(int(p.ContainerPort)), "%s listens there, for others", c.Name)
+			}
+		}
+		storage := set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage()
+		require.GreaterOrEqual(t, storage.Value(), int64(20<<30), "%s: a registry of all of India, and a copy of it", set.Name)
+	}
+}
+
+// TestAPodHasTheSecretsOfItsOwnNode: with those of another, it would be that, and an edge with the centre's an operator.
+func TestAPodHasTheSecretsOfItsOwnNode(t *testing.T) {
+	for _, set := range readCluster(t).sets {
+		for _, v := range set.Spec.Template.Spec.Volumes {
+			if v.Secret != nil {
+				require.Equal(t, set.Name+"-trust", v.Secret.SecretName)
+			}
+		}
+		for _, c := range set.Spec.Template.Spec.Containers {
+			for _, from := range c.EnvFrom {
+				require.Equal(t, set.Name, from.SecretRef.Name, c.Name)
+			}
+			for _, e := range c.Env {
+				if e.Name == "GOMEMLIMIT" {
+					require.Regexp(t, `^\d{3,5}MiB$`, e.Value, "%s: a number alone is bytes", c.Name)
+				}
+			}
+		}
+	}
+}
+
 // TestServicesLeadToThePortsOfTheirNames
 func TestServicesLeadToThePortsOfTheirNames(t *testing.T) {
 	cluster := readCluster(t)
@@ -156,6 +226,8 @@ func TestStateOutlivesAPod(t *testing.T) {
 				mounts[m.Name] = m
 			}
 			require.True(t, mounts["trust"].ReadOnly, c.Name)
+			require.Equal(t, "/var/lib/regedge", mounts[claim.Name].MountPath, c.Name)
+			require.False(t, mounts[claim.Name].ReadOnly, c.Name)
 			for _, flag := range []string{"dir", "database", "state"} {
 				if path := flags(c.Args)[flag]; path != "" {
 					require.True(t, strings.HasPrefix(path, mounts[claim.Name].MountPath+"/"), "%s: %s", c.Name, path)
