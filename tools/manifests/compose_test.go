@@ -176,6 +176,9 @@ func TestAComposedServiceRunsItsImage(t *testing.T) {
 		require.Regexp(t, `^regedge-`+kind+`:`, s.Image, name)
 		require.Equal(t, types.StringList{"/tmp:size=64m"}, s.Tmpfs, "%s: HOME is /tmp", name)
 		require.LessOrEqual(t, time.Duration(*s.HealthCheck.Interval), 10*time.Second, name)
+		require.NotNil(t, s.HealthCheck.Timeout, name)
+		require.GreaterOrEqual(t, *s.HealthCheck.Timeout, types.Duration(4*time.Second), "%s: longer than the 3 s of regedge probe, which then says why", name)
+		require.LessOrEqual(t, *s.HealthCheck.Timeout, *s.HealthCheck.Interval, name)
 		if kind == "edge" {
 			require.NotNil(t, s.Environment["CENTRE"], name)
 			require.Equal(t, "centre", *s.Environment["CENTRE"], name)

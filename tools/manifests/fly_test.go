@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"net/netip"
 	"net/url"
 	"os"
 	"regexp"
@@ -48,15 +49,20 @@ type machineOfFly struct {
 	VM []struct{ Size, Memory string }
 }
 
-// TestTheMachineOfFlyIsAnEdge: with the files, variables, ports and time to end that an edge needs, and never a second one.
-func TestTheMachineOfFlyIsAnEdge(t *testing.T) {
-	var m machineOfFly
-	meta, err := toml.DecodeFile("../../deploy/fly/fly.toml", &m)
-	require.NoError(t, err)
-	require.Empty(t, meta.Undecoded())
+// readFly decodes fly.toml, and fails for a key that is none.
+func readFly(t *testing.T) (m machineOfFly, meta toml.MetaData, text []byte) {
+	t.Helper()
 	text, err := os.ReadFile("../../deploy/fly/fly.toml")
 	require.NoError(t, err)
+	meta, err = toml.Decode(string(text), &m)
+	require.NoError(t, err)
+	require.Empty(t, meta.Undecoded())
+	return m, meta, text
+}
 
+// TestTheMachineOfFlyIsAnEdge: with the files, variables, ports and time to end that an edge needs, and never a second one.
+func TestTheMachineOfFlyIsAnEdge(t *testing.T) {
+	m, _, text := readFly(t)
 	require.Equal(t, "0.0.0.0:"+strconv.Itoa(m.HTTPService.InternalPort), m.Env["REGEDGE_LISTEN"])
 	require.Equal(t, "0.0.0.0:"+strconv.Itoa(m.Metrics.Port), m.Env["REGEDGE_METRICS"])
 	require.NotEqual(t, m.HTTPService.InternalPort, m.Metrics.Port)
@@ -117,4 +123,54 @@ func TestTheMachineOfFlyIsAnEdge(t *testing.T) {
 	gigabytes, err := strconv.Atoi(strings.TrimSuffix(m.VM[0].Memory, "gb"))
 	require.NoError(t, err)
 	require.LessOrEqual(t, 2*most, gigabytes<<10, "both replicas have memory, too")
+}
+
+// TestTheProxyOfFlySendsAnEdgeWhatItAnswers: no more than it takes at once, nothing soon after it is no longer ready, and
+// with the address of the client, which the proxy alone is believed.
+func TestTheProxyOfFlySendsAnEdgeWhatItAnswers(t *testing.T) {
+	m, meta, text := readFly(t)
+	for _, said := range []string{"auto_stop_machines", "auto_start_machines", "min_machines_running"} {
+		require.True(t, meta.IsDefined("http_service", said), "%s is not left to what fly launch proposes", said)
+	}
+	most := regexp.MustCompile(`--max-in-flight=(\d+)`).FindStringSubmatch(regedge(t, "edge", "--help"))
+	require.NotNil(t, most)
+	inFlight, err := strconv.Atoi(most[1])
+	require.NoError(t, err)
+	require.LessOrEqual(t, m.HTTPService.Concurrency.HardLimit, inFlight, "more would get 503")
+	require.Positive(t, m.HTTPService.Concurrency.SoftLimit)
+
+	require.Len(t, m.HTTPService.Checks, 1)
+	check := m.HTTPService.Checks[0]
+	interval, err := time.ParseDuration(check.Interval)
+	require.NoError(t, err)
+	require.LessOrEqual(t, interval, 10*time.Second)
+	timeout, err := time.ParseDuration(check.Timeout)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, timeout, 3*time.Second, "longer than readiness takes")
+	require.LessOrEqual(t, timeout, interval)
+	grace, err := time.ParseDuration(check.GracePeriod)
+	require.NoError(t, err)
+	require.LessOrEqual(t, grace, 10*time.Minute, "what never starts is told")
+	require.LessOrEqual(t, m.KillTimeout, 300, "the longest that Fly gives")
+
+	proxies := strings.Split(m.Env["REGEDGE_TRUSTED_PROXY"], ",")
+	for _, proxy := range proxies {
+		addresses, err := netip.ParsePrefix(proxy)
+		require.NoError(t, err)
+		require.Equal(t, addresses.Masked(), addresses)
+		require.True(t, addresses.Addr().IsPrivate() && addresses.Bits() >= 12, "anybody could say that he is another: %s", addresses)
+	}
+	docs, err := url.Parse(m.Env["REGEDGE_DOCS_URL"])
+	require.NoError(t, err)
+	require.Equal(t, "https", docs.Scheme, "errors link to pages")
+	writer, err := url.Parse(m.Env["REGEDGE_WRITER"])
+	require.NoError(t, err)
+	require.Equal(t, "8081", writer.Port(), "the writer's, as in every other manifest")
+
+	require.True(t, strings.HasSuffix(m.App, "-"+m.PrimaryRegion), "an app is of one region")
+	for _, region := range regexp.MustCompile(`--region ([a-z]+)`).FindAllStringSubmatch(string(text), -1) {
+		require.Equal(t, m.PrimaryRegion, region[1], region[0])
+	}
+	require.Len(t, m.VM, 1)
+	require.Regexp(t, `^(shared|performance)-cpu-?([2-9]|1\d)x$|^performance-([2-9]|1\d)x$`, m.VM[0].Size, "a replica that copies leaves a processor to lookups")
 }
