@@ -343,3 +343,85 @@ func TestTheLedgersCopyIsAsNewAndOldAsPromised(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(guide), "Scrape `127.0.0.1:9093` as job `litestream`")
 }
+
+// TestEachLineOfAUnitIsInItsSection: systemd passes over one that is in another, with no more than a warning.
+func TestEachLineOfAUnitIsInItsSection(t *testing.T) {
+	files, err := filepath.Glob("../../deploy/systemd/*")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		name := filepath.Base(file)
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NotRegexp(t, `\\[ \t]+\n`, string(content), "%s: a line that goes on ends with its sign", name)
+		section, sections := "", []string{}
+		for line := range strings.Lines(strings.ReplaceAll(string(content), "\\\n", " ")) {
+			line = strings.TrimSuffix(line, "\n")
+			if strings.HasPrefix(line, "[") {
+				section = line
+				sections = append(sections, line)
+			}
+			key, _, ok := strings.Cut(line, "=")
+			if strings.HasPrefix(line, "#") || !ok {
+				continue
+			}
+			want := map[string]string{"Description": "[Unit]", "After": "[Unit]", "Wants": "[Unit]", "StartLimitIntervalSec": "[Unit]", "WantedBy": "[Install]"}[key]
+			if want == "" {
+				want = map[bool]string{true: "[Timer]", false: "[Service]"}[strings.HasSuffix(name, ".timer")]
+			}
+			require.Equal(t, want, section, "%s: %s", name, line)
+		}
+		want := []string{"[Unit]", "[Service]", "[Install]"}
+		switch name {
+		case "regedge-renew.service":
+			want = want[:2] // its timer is what starts it
+		case "regedge-renew.timer":
+			want[1] = "[Timer]"
+		}
+		require.Equal(t, want, sections, name)
+		require.Regexp(t, `(?m)^Description=regedge: `, string(content), name)
+	}
+}
+
+// TestUnitsStartWhatTheyNeed, and run what they are called after, within the memory that is planned for a machine.
+func TestUnitsStartWhatTheyNeed(t *testing.T) {
+	const replicas = "regedge-replica@registry.service regedge-replica@access.service"
+	const primaries = "regedge-primary@registry.service regedge-primary@access.service"
+	for name, lines := range map[string][]string{
+		"edge":       {"Wants=" + replicas, "MemoryMax=2G", "Environment=GOMEMLIMIT=1536MiB", "ExecStart=/usr/local/bin/regedge edge "},
+		"writer":     {"Wants=" + primaries, "MemoryMax=1G", "Environment=GOMEMLIMIT=768MiB", "ExecStart=/usr/local/bin/regedge writer "},
+		"meter":      {"MemoryMax=512M", "Environment=GOMEMLIMIT=384MiB", "ExecStart=/usr/local/bin/regedge meter --state /var/lib/regedge/meter"},
+		"primary@":   {"Wants=network-online.target", "MemoryMax=2G", "Environment=RUST_LOG=warn", "ExecStart=/usr/local/bin/regedge primary "},
+		"replica@":   {"Wants=network-online.target", "MemoryMax=2G", "Environment=RUST_LOG=warn", "ExecStart=/usr/local/bin/regedge replica "},
+		"litestream": {"Wants=regedge-writer.service", "MemoryMax=512M", "ExecStart=/usr/local/bin/litestream replicate -config /etc/regedge/litestream.yml"},
+		"renew":      {"After=regedge-writer.service", "MemoryMax=512M", "ExecStart=/usr/local/bin/regedge trust renew --trust /etc/regedge/trust"},
+	} {
+		content, err := os.ReadFile("../../deploy/systemd/regedge-" + name + ".service")
+		require.NoError(t, err)
+		for _, line := range lines {
+			require.Contains(t, string(content), "\n"+line, name)
+		}
+	}
+	content, err := os.ReadFile("../../deploy/systemd/regedge-writer.service")
+	require.NoError(t, err)
+	command, err := os.ReadFile("../cli/main.go")
+	require.NoError(t, err)
+	held := regexp.MustCompile(`(?m)^\texitHeld += (\d+)`).FindSubmatch(command)
+	require.NotNil(t, held)
+	require.Contains(t, string(content), "\nRestartPreventExitStatus="+string(held[1])+"\n", "a writer that another has taken over from does not take it back")
+}
+
+// TestTheLedgerIsShippedToTheStandby by SFTP, as the user, with the key and into the directory that the guide names.
+func TestTheLedgerIsShippedToTheStandby(t *testing.T) {
+	content, err := os.ReadFile("../../deploy/litestream/litestream.yml")
+	require.NoError(t, err)
+	require.Regexp(t, `(?s)\ndbs:\n  - path: .*\n    replica:\n      `, string(content))
+	for _, line := range []string{"type: sftp", `host: \$\{LEDGER_HOST\} +# \S+:22`, "user: regedge-ledger", "key-path: /etc/regedge/ledger-key", "path: /srv/regedge-ledger"} {
+		require.Regexp(t, `(?m)^      `+line+`$`, string(content))
+	}
+	guide, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	for _, said := range []string{"/etc/regedge/ledger-key", "/srv/regedge-ledger", "regedge-ledger"} {
+		require.Contains(t, string(guide), said)
+	}
+}
