@@ -124,7 +124,7 @@ type edgeFlags struct {
 	metricsFlags
 	traceFlags
 	MaxInFlight              int    `default:"256" help:"Most requests answered at once; more get 503 (${default})."`
-	MaxConnections           int    `default:"8192" help:"Most connections at once; more are closed (${default})."`
+	MaxConnections           int    `default:"8192" help:"Most connections at once, or fewer where the process may open few files; more are closed (${default})."`
 	MaxConnectionsPerAddress int    `default:"512" help:"Most connections of one client address at once; trusted proxies have no limit (${default})."`
 	Log                      string `enum:"all,errors" default:"all" help:"all writes one line a request, errors only what went wrong, or may soon (${default})."`
 }

@@ -30,7 +30,7 @@ type bounded struct {
 func (s *Server) newBounded(listener net.Listener) (*bounded, error) {
 	config := s.config
 	l := &bounded{
-		Listener: listener, most: config.MaxConnections, mostPerAddress: config.MaxConnectionsPerAddress,
+		Listener: listener, most: affordable(config.MaxConnections, openFiles()), mostPerAddress: config.MaxConnectionsPerAddress,
 		proxies: config.Proxies, of: make(map[string]int), server: s,
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "regedge_connections_refused_total", Help: "Connections closed because there were too many, in all or of one address.",
@@ -38,6 +38,10 @@ func (s *Server) newBounded(listener net.Listener) (*bounded, error) {
 		unread: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "regedge_connections_unread_total", Help: "Connections, or streams of HTTP/2 with an answer of more than 4 KB, that ended because their client did not read an answer in time.",
 		}),
+	}
+	if l.most < config.MaxConnections {
+		config.Log.Warn("the process may open too few files for --max-connections: raise LimitNOFILE= of its unit, or ulimit -n",
+			"open_files", openFiles(), "max_connections", config.MaxConnections, "connections", l.most)
 	}
 	writing := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "regedge_connections_writing", Help: "Connections, or streams of HTTP/2 with an answer of more than 4 KB, whose client has not yet taken an answer.",
@@ -51,6 +55,19 @@ func (s *Server) newBounded(listener net.Listener) (*bounded, error) {
 		}
 	}
 	return l, nil
+}
+
+// ownFiles is what a node keeps of its files for databases, journal, probes and the writer: three for each connection to a
+// database, of which it has a few for each core.
+const ownFiles = 256
+
+// affordable returns how many of the connections fit when the process may open so many files, 0 for any number. At least half
+// of the files are for connections.
+func affordable(connections, files int) int {
+	if files == 0 {
+		return connections
+	}
+	return max(1, min(connections, max(files-ownFiles, files/2)))
 }
 
 func (l *bounded) count() float64 {
