@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -239,6 +240,27 @@ func TestDoctorLooksAtReplication(t *testing.T) {
 		"primary", "--sqld", sqldtest.Program(t), "--dir", s.primary.Dir, "--listen", s.primary.HTTP, "--replication", s.primary.GRPC,
 		"--jwt-key", s.primaryKey, "--tls-ca", s.own.CA, "--tls-cert", s.own.Cert, "--tls-key", s.own.Key)
 	late.says(doctor.Wrong, "certificate", "it ends at", "renew it")
+}
+
+// TestDoctorTellsWhatItFoundThoughTheNodesAreNotListed, also to programs.
+func TestDoctorTellsWhatItFoundThoughTheNodesAreNotListed(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
+		switch r.URL.Path {
+		case "/readyz":
+			io.WriteString(w, "ready\n")
+		case "/v1/health":
+			io.WriteString(w, "{}")
+		default:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			io.WriteString(w, `{"status":503,"code":"unavailable","detail":"the ledger can't be read"}`)
+		}
+	}))
+	defer server.Close()
+	d := diagnose(t, time.Now, "client", "--writer", server.URL, "--token", operatorToken)
+	d.says(doctor.OK, "operators' token", "the writer accepts it", "")
+	d.says(doctor.Wrong, "nodes", "the ledger can't be read", "the writer's log says more")
+	require.Equal(t, exitFailure, d.code)
 }
 
 // TestDoctorLooksBehindTheGateOfAPrimary, which answers for a database that hangs or is not there, and accepts

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 
 	"regedge/host/doctor"
+	"regedge/host/hint"
 	"regedge/replicate/metering/writer"
 	"regedge/schema"
 )
@@ -37,15 +39,13 @@ func (c *doctorClient) Run(ctx context.Context, m *Main) error {
 		e.Token(schema.Registry, registry)
 		e.LibSQL(ctx, doctor.Server{Database: schema.Registry, Address: c.Registry, Token: registry, MaxAge: heartbeatLate})
 	}
-	findings := e.Findings
+	var nodes []doctor.Finding
 	if good {
-		nodes, err := c.nodes(ctx, m, token)
-		if err != nil {
-			return c.explain(err)
+		if nodes, err = c.nodes(ctx, m, token); err != nil { // what was found before is told all the same
+			e.Wrong("nodes", cmp.Or(hint.Of(c.explain(err)), "the writer's log says more"), "%v", err)
 		}
-		findings = append(findings, nodes...)
 	}
-	return tell(m, findings, c.JSON)
+	return tell(m, append(e.Findings, nodes...), c.JSON)
 }
 
 // nodes explains the state of the nodes, by the writer.
