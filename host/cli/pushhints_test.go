@@ -1,13 +1,18 @@
 package cli
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
 )
 
 // TestAPushToAnotherServerSaysSo: to one that speaks TLS, to one of other pages, and to one of another database.
@@ -31,6 +36,23 @@ func TestAPushToAnotherServerSaysSo(t *testing.T) {
 			require.Contains(t, said, server.URL)
 		})
 	}
+}
+
+// TestWhoEndsACommandIsNotToldThatThePrimaryIsSilent.
+func TestWhoEndsACommandIsNotToldThatThePrimaryIsSilent(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		stop()
+		<-ended
+	}))
+	defer server.Close()
+	defer close(ended)
+	said := new(testkit.Log)
+	m := &Main{Stdin: strings.NewReader(""), Stdout: said, Stderr: said, Environ: func() []string { return nil }, Now: time.Now}
+	require.Equal(t, exitFailure, m.Run(ctx, []string{"push", "pushhints_test.go", "--dry-run", "--registry", server.URL}))
+	require.Contains(t, said.String(), "context canceled")
+	require.NotContains(t, said.String(), "does the primary's machine hang")
 }
 
 // TestAFileOfAnotherUserIsExplained, for a registry and for the keys of a cluster.

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -11,9 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/pki"
+	"regedge/host/service"
 	"regedge/replicate/metering/writer"
 )
 
@@ -104,4 +108,41 @@ func TestARenewalOfNothingIsAnEmptyList(t *testing.T) {
 	p := start("trust", "renew", "--json", "--trust", dir, "--writer", server.URL, "--token", "a token")
 	require.Equal(t, exitOK, <-p.ended, p.stderr.String())
 	require.Equal(t, "[]\n", p.stdout.String())
+}
+
+// TestRenewedTokensAreGoodForAsLongAsAsked, at replicas.
+func TestRenewedTokensAreGoodForAsLongAsAsked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	require.Equal(t, exitOK, <-start("trust", "init", "--trust", dir).ended)
+	passed := writer.ReportAnswer{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
+		if r.Method == http.MethodPut {
+			assert.NoError(t, json.NewDecoder(r.Body).Decode(&passed))
+		}
+		io.WriteString(w, `{"data":[{"name":"mumbai"}]}`)
+	}))
+	defer server.Close()
+	before := time.Now()
+	p := start("trust", "renew", "--life", "36h", "--trust", dir, "--writer", server.URL, "--token", "a token")
+	require.Equal(t, exitOK, <-p.ended, p.stderr.String())
+	require.Len(t, passed.ReadTokens, 2)
+	for database, token := range passed.ReadTokens {
+		ends, has := pki.Ends(token)
+		require.True(t, has, database)
+		require.WithinDuration(t, before.Add(36*time.Hour), ends, time.Minute)
+		good, err := pki.Verifier(filepath.Join(dir, database+"-replica.pub"), time.Now)
+		require.NoError(t, err)
+		require.True(t, good(token), "%s: it is for replicas", database)
+	}
+	require.Contains(t, p.stdout.String(), "mumbai")
+}
+
+// TestAnAccessDatabaseHasItsHeartbeatWithoutARegistry: edges would have no age of it, and refuse every live key.
+func TestAnAccessDatabaseHasItsHeartbeatWithoutARegistry(t *testing.T) {
+	for address, want := range map[string]int{"http://127.0.0.1:8282": 1, "access.db": 0} {
+		services, err := (&heartbeatFlags{}).heartbeats(&accessFlags{Access: address}, nil, &Main{Now: time.Now}, new(writer.Writer), slog.New(slog.DiscardHandler), new(service.Closers))
+		require.NoError(t, err)
+		require.Len(t, services, want, address)
+	}
 }
