@@ -149,6 +149,7 @@ func TestAVoidThatIsNotDurableIsToldAsADiskThatFails(t *testing.T) {
 	disk.failing.Store(true)
 	defer disk.failing.Store(false)
 	require.ErrorIs(t, m.Void(t.Context(), r.ID), syscall.EIO)
+	require.ErrorIs(t, m.Void(t.Context(), r.ID), syscall.EIO, "nor when it is asked for again")
 	require.ErrorIs(t, m.Ready(), syscall.EIO)
 }
 

@@ -309,6 +309,20 @@ func TestAMessageThatTheLedgerRefusesFailsAlone(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, "a new token ends the fence")
 }
 
+// TestARefusedMessageIsNoFailureOfTheLedger: a broken node must not take the writer out of service.
+func TestARefusedMessageIsNoFailureOfTheLedger(t *testing.T) {
+	h := withHostileNode(t)
+	_, err := h.ledger.Exec(`CREATE TRIGGER refused BEFORE INSERT ON unresolved WHEN NEW.id = 'nonsense'
+		BEGIN SELECT raise(ABORT, 'refused'); END`)
+	require.NoError(t, err)
+	for range 4 {
+		status, _ := h.node.report(syncproto.Batch{Unresolved: []syncproto.Unresolved{{ID: "nonsense", Account: 1, Key: 1}}})
+		require.Equal(t, http.StatusBadRequest, status)
+		ready, text := get(t, h.w, "/readyz")
+		require.Equal(t, http.StatusOK, ready, text)
+	}
+}
+
 // TestWhatEdgesWaitForSurvivesARefusedMessage: a node waits for credits that another one holds when the
 // ledger is loaded again. It gets them, in the same session, when the other one returns them.
 func TestWhatEdgesWaitForSurvivesARefusedMessage(t *testing.T) {
