@@ -134,6 +134,16 @@ func TestAChangeThatCannotBePrintedIsToldAsMade(t *testing.T) {
 	require.EqualValues(t, 110, a.Balance, "once")
 }
 
+// TestAChangeThatCannotBePrintedIsRepeatedAsItWas: a time from now is another one by then.
+func TestAChangeThatCannotBePrintedIsRepeatedAsItWas(t *testing.T) {
+	c := startCentre(t)
+	id, _ := c.account(t, 10)
+	said := new(testkit.Log)
+	full := &Main{Stdin: strings.NewReader(""), Stdout: fullDisk{}, Stderr: said, Environ: func() []string { return nil }, Now: time.Now}
+	require.Equal(t, exitFailure, full.Run(t.Context(), []string{"key", "add", strconv.FormatInt(id, 10), "--expires", "720h", "--writer", c.url(), "--token", operatorToken}))
+	require.Regexp(t, `--idempotency-key \S+ and --expires \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, said.String())
+}
+
 // TestWhatCannotBePrintedIsAFailure: a script that keeps a list would take a part of it, or nothing, for all.
 func TestWhatCannotBePrintedIsAFailure(t *testing.T) {
 	c := startCentre(t)

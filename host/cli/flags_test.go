@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -231,5 +232,66 @@ func TestAWriterOfTheOtherSchemeIsExplained(t *testing.T) {
 		p := start("account", "list", "--writer", c.address, "--token", "any")
 		require.Equal(t, exitFailure, endOf(t, p))
 		require.Contains(t, p.stderr.String(), c.want)
+	}
+}
+
+// TestWhatACommandAsksOfTheWriter: what a question says is read first, a list is as long as asked also from a place on, and
+// what is unknown is no empty list.
+func TestWhatACommandAsksOfTheWriter(t *testing.T) {
+	var lists []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
+		switch path := r.URL.Path; {
+		case path == "/v1/nodes":
+			io.WriteString(w, `{"data":[{"name":"restarted","epoch":3},{"name":"new"}]}`)
+		case path == "/v1/tokens":
+			io.WriteString(w, `[{"name":"ended","ended":true},{"name":"good","role":"read"}]`)
+		case path == "/v1/accounts/1":
+			io.WriteString(w, `{"id":1}`)
+		case path == "/v1/accounts", path == "/v1/requests":
+			lists = append(lists, r.URL.Query().Get("limit"))
+			io.WriteString(w, `{"data":[]}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, `{"status":404,"code":"not_found","detail":"there is no such thing as `+path+`"}`)
+		}
+	}))
+	defer server.Close()
+	run := func(args ...string) (int, string) {
+		return ran(append(args, "--writer", server.URL, "--token", "a token")...)
+	}
+	code, said := run("account", "suspend", "9")
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, said, "there is no such thing as /v1/accounts/9")
+	require.NotContains(t, said, "Suspend account")
+	code, said = run("key", "requests", "--account", "1", "--key", "7")
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, said, "there is no such thing as /v1/keys/7")
+	lists = nil
+	code, said = run("account", "list", "--limit", "3", "--cursor", "5")
+	require.Equal(t, exitOK, code, said)
+	require.Equal(t, []string{"3"}, lists)
+
+	client := writer.NewClient(server.URL, "a token", nil)
+	for name, asks := range map[string]bool{"restarted": true, "new": false} {
+		question, err := tokenQuestion(name)(t.Context(), client)
+		require.NoError(t, err)
+		require.Equal(t, asks, question != "", "%s: %s", name, question)
+	}
+	for name, asks := range map[string]bool{"good": true, "ended": false} {
+		question, err := endQuestion(name)(t.Context(), client)
+		require.NoError(t, err)
+		require.Equal(t, asks, question != "", "%s: %s", name, question)
+	}
+}
+
+// TestATokensFileMayBeOfAnEditor: with the line ends of Windows, or blanks around.
+func TestATokensFileMayBeOfAnEditor(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	for _, text := range []string{"a-token", "a-token\n", "a-token\r\n", " a-token \n\n"} {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		token, err := readToken("another", file)
+		require.NoError(t, err)
+		require.Equal(t, "a-token", token)
 	}
 }
