@@ -24,7 +24,9 @@ func TestACopyThatEndedEarlyIsToldFromAWholeOne(t *testing.T) {
 		require.NoError(t, CutShort(path))
 		whole, err := os.ReadFile(path)
 		require.NoError(t, err)
-		for _, size := range []int{0, 100, len(whole) / 2, len(whole) - 1} {
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		require.EqualError(t, CutShort(path), "it is empty")
+		for _, size := range []int{100, len(whole) / 2, len(whole) - 1} {
 			require.NoError(t, os.WriteFile(path, whole[:size], 0o600))
 			require.Error(t, CutShort(path), "%d bytes of %d", size, len(whole))
 		}

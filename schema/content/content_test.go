@@ -173,6 +173,59 @@ func TestAFailureChangesNothing(t *testing.T) {
 	require.Equal(t, content.State{Whole: true, Pending: 1}, state(t, c))
 }
 
+// oneFailure is a context that has ended when it is asked for the last time of left, and only then.
+type oneFailure struct {
+	context.Context
+	left int
+}
+
+func (f *oneFailure) Err() error {
+	if f.left--; f.left == 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestARowThatCanNotBeReadIsNotTheLast: without the hashes of the others a push would remove their records.
+func TestARowThatCanNotBeReadIsNotTheLast(t *testing.T) {
+	path, _ := registry(t)
+	c := open(t, path)
+	folder := t.TempDir()
+	require.NoError(t, content.Fill(c, folder, nil))
+	require.NoError(t, c.Exec(`UPDATE company SET city = 'ELSEWHERE' WHERE rowid <= (SELECT rowid FROM company ORDER BY rowid LIMIT 1 OFFSET 3);
+		DELETE FROM director WHERE din = (SELECT max(din) FROM director)`))
+	for name, do := range map[string]func() error{
+		"fill": func() error { return content.Fill(c, folder, nil) }, "refresh": func() error { return content.Refresh(c) },
+	} {
+		require.NoError(t, c.Exec("BEGIN"))
+		require.NoError(t, do())
+		want := hashes(t, c)
+		require.NoError(t, c.Exec("ROLLBACK"))
+		for asked := 1; ; asked += asked/20 + 1 {
+			require.NoError(t, c.Exec("BEGIN"))
+			once := &oneFailure{t.Context(), asked}
+			usual := c.SetInterrupt(once)
+			err := do()
+			c.SetInterrupt(usual)
+			if err == nil {
+				require.Equal(t, want, hashes(t, c), "%s, asked %d times", name, asked)
+				require.True(t, state(t, c).Complete())
+			} else {
+				require.ErrorIs(t, err, sqlite3.INTERRUPT)
+			}
+			if !c.GetAutocommit() { // an interrupted change has rolled back by itself
+				require.NoError(t, c.Exec("ROLLBACK"))
+			}
+			require.False(t, state(t, c).Complete(), "as before")
+			if once.left > 0 {
+				require.NoError(t, err)
+				require.Greater(t, asked, 10, name)
+				break
+			}
+		}
+	}
+}
+
 // TestHashesStayTheSame in every version: primaries hold those of earlier ones.
 func TestHashesStayTheSame(t *testing.T) {
 	require.Equal(t, int64(0x63b0c44298fc1c14), content.Hash(nil), "the beginning of the SHA-256, without its sign")

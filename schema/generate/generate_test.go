@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -272,5 +274,37 @@ func TestAFileThatCouldNotBeWrittenGetsNoName(t *testing.T) {
 		require.NoError(t, o.file.Close()) // as a disk that fails
 		require.ErrorIs(t, o.close(), os.ErrClosed)
 		require.NoFileExists(t, o.path)
+	}
+}
+
+// unended is a compressor whose last bytes find no room.
+type unended struct{ io.WriteCloser }
+
+func (u unended) Close() error { return errors.Join(syscall.ENOSPC, u.WriteCloser.Close()) }
+
+// TestACompressedFileWithoutItsEndGetsNoName: an import would say that it is cut off.
+func TestACompressedFileWithoutItsEndGetsNoName(t *testing.T) {
+	for _, how := range []Compression{Gzip, Zstd} {
+		o, err := create(t.TempDir(), "directors.csv", how, directorsHeader, "\n")
+		require.NoError(t, err)
+		o.compressor = unended{o.compressor}
+		require.ErrorIs(t, o.close(), syscall.ENOSPC)
+		require.NoFileExists(t, o.path)
+	}
+}
+
+// TestPartnersNeedNoDirectors: the boards of few companies may be empty.
+func TestPartnersNeedNoDirectors(t *testing.T) {
+	g := newGenerator(Config{Companies: 1, Out: t.TempDir()})
+	require.NoError(t, g.openBoards())
+	o, err := g.create("partners.csv", partnersHeader, "\n")
+	require.NoError(t, err)
+	for i := range int64(50) {
+		r := stream(g.seed, ofLLP, i)
+		g.partner(&r, o, llpin(i), i, g.calendar.starts[0])
+	}
+	require.EqualValues(t, 50, o.rows)
+	for _, o := range g.open {
+		o.abandon()
 	}
 }

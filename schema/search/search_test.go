@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -216,6 +217,56 @@ func TestRefreshFailsWhole(t *testing.T) {
 }
 
 // TestCheckFindsWhatIsWrong breaks one thing after another.
+// oneFailure is a context that has ended when it is asked for the last time of left, and only then.
+type oneFailure struct {
+	context.Context
+	left int
+}
+
+func (f *oneFailure) Err() error {
+	if f.left--; f.left == 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestARowThatCanNotBeReadIsNotTheLast: an index of what was read before it would lack the others.
+func TestARowThatCanNotBeReadIsNotTheLast(t *testing.T) {
+	c, records := searchtest.Open(t), searchtest.Sample(t)[:30]
+	searchtest.Put(t, c, records...)
+	refresh(t, c)
+	before := order(t, c)
+	marked := 0
+	for _, changed := range [][]searchtest.Record{records[:2], records[2:12]} { // an update, and a rebuild
+		for i := range changed {
+			changed[i].Name += " AND SONS"
+		}
+		searchtest.Put(t, c, changed...)
+		marked += len(changed)
+		for asked := 1; ; asked++ {
+			require.NoError(t, c.Exec("BEGIN"))
+			once := &oneFailure{t.Context(), asked}
+			usual := c.SetInterrupt(once)
+			_, err := search.Refresh(c)
+			c.SetInterrupt(usual)
+			if err == nil {
+				require.NoError(t, search.Check(c), "asked %d times", asked)
+			} else {
+				require.ErrorIs(t, err, sqlite3.INTERRUPT)
+			}
+			if !c.GetAutocommit() { // an interrupted change has rolled back by itself
+				require.NoError(t, c.Exec("ROLLBACK"))
+			}
+			require.Equal(t, before, order(t, c))
+			if once.left > 0 {
+				require.NoError(t, err)
+				require.Greater(t, asked, marked)
+				break
+			}
+		}
+	}
+}
+
 func TestCheckFindsWhatIsWrong(t *testing.T) {
 	insert := func(place, of string) string {
 		return `INSERT INTO search_index (rowid, terms) SELECT ` + place + `, forms(name) FROM search_name WHERE place = ` + of
