@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
 	"regedge/schema"
+	"regedge/schema/extsort"
+	"regedge/schema/importer/merge"
 	"regedge/schema/importer/record"
 )
 
@@ -129,4 +132,32 @@ func TestCountsBeginAnewAfterTheyAreReported(t *testing.T) {
 	w.Contradictions[1] = Contradiction{1, 2, "status of A"}
 	w.Forget()
 	require.Equal(t, NewWritten(2), w)
+}
+
+// TestAnIndexThatCouldNotBeBuiltMakesNoRelease: searches would miss names.
+func TestAnIndexThatCouldNotBeBuiltMakesNoRelease(t *testing.T) {
+	_, s := openedStore(t)
+	require.NoError(t, s.StartBulk())
+	s.StartIndex(nil, "2025-01-01")
+	_, err := writeBatch(s, madeUpBatch(1), "2025-01-01")
+	require.NoError(t, err)
+	s.names.wait.Wait()
+	s.names.failure = syscall.ENOSPC
+	released, _, err := s.Finish("one")
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.False(t, released)
+}
+
+// TestARecordThatTheIndexCanNotReadEndsIt with an error: its name would be missing.
+func TestARecordThatTheIndexCanNotReadEndsIt(t *testing.T) {
+	sorter := extsort.New(t.TempDir(), 1<<20)
+	defer sorter.Close()
+	require.NoError(t, sorter.Add([]byte("ABC-0001"), []byte{0x80}))
+	rows, err := sorter.Rows()
+	require.NoError(t, err)
+	x := newIndexBuild(t.TempDir())
+	defer x.close()
+	x.start([]merge.Sorted{{Table: record.LLPTable, Rows: rows}}, "2025-01-01")
+	x.wait.Wait()
+	require.ErrorContains(t, x.failure, "damaged")
 }

@@ -107,3 +107,32 @@ func TestAWalkThatIsInterruptedFindsOutNothing(t *testing.T) {
 	_, err = rows.to(batch[4].Key)
 	require.ErrorIs(t, err, sqlite3.INTERRUPT)
 }
+
+// atLast is a context that ends when it is asked for the last time of left.
+type atLast struct {
+	context.Context
+	left int
+}
+
+func (a *atLast) Err() error {
+	if a.left--; a.left <= 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestPincodesThatCanNotBeReadAreNotGone: companies there would lose their districts.
+func TestPincodesThatCanNotBeReadAreNotGone(t *testing.T) {
+	conn, s := openedStore(t)
+	require.NoError(t, conn.Exec(`INSERT INTO pincode (pincode, district, state) VALUES ('403001', 'North Goa', 'Goa'), ('403601', 'South Goa', 'Goa'), ('403802', 'South Goa', 'Goa')`))
+	held, err := s.places()
+	require.NoError(t, err)
+	require.Len(t, held, 3)
+	for row := 2; row <= 3; row++ {
+		usual := conn.SetInterrupt(&atLast{t.Context(), row})
+		require.ErrorIs(t, s.readDistricts(), sqlite3.INTERRUPT, row)
+		conn.SetInterrupt(usual)
+	}
+	require.NoError(t, s.readDistricts())
+	require.Len(t, s.districts, 3)
+}
