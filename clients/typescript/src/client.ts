@@ -126,7 +126,7 @@ export class Client {
   }
 
   async #call<T>(target: string, options: CallOptions): Promise<Result<T>> {
-    const key = options.idempotencyKey ?? randomKey();
+    const key = options.idempotencyKey || randomKey(); // an empty one is none, as in the other libraries
     new Headers({ "Idempotency-Key": key }); // throws a TypeError at once if no header takes the key
     for (let attempts = 1; ; attempts++) {
       const last = attempts > this.#options.maxRetries;

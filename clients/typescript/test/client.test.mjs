@@ -395,3 +395,44 @@ test("an answer without its parts is an error that says why", async () => {
   const unanswered = await new Client({ fetch: async () => { throw refused; }, maxRetries: 0 }).company("x").catch((error) => error);
   assert.deepEqual([unanswered.cause, unanswered.name, UnansweredError.name], [refused, "UnansweredError", "UnansweredError"]);
 });
+
+test("an empty idempotency key is none", async () => {
+  const keys = [];
+  const fetch = async (_, init) => (keys.push(init.headers["Idempotency-Key"]), new Response(match));
+  await new Client({ fetch }).findLlp("x", { idempotencyKey: "" });
+  assert.match(keys[0], /^[0-9a-f]{32}$/);
+});
+
+test("a result has what its envelope says, and no more", async () => {
+  const body = JSON.stringify({ data: [], meta: { request_id: "01", credits_remaining: 0, sandbox: true } });
+  const { requestId, creditsRemaining, sandbox, release, replayed, suggestions } = await new Client({ fetch: async () => new Response(body), headers: null }).findLlp("x");
+  assert.deepEqual([requestId, creditsRemaining, sandbox, release, replayed, suggestions], ["01", 0, true, "", false, []]);
+});
+
+test("an error says which call it was, where that is known", async () => {
+  const ask = (body, init) => new Client({ fetch: async () => new Response(body, init), maxRetries: 0 }).company("x").catch((error) => error);
+  const headers = { "X-Request-Id": "01ID" };
+  for (const body of ["<html>", "{}"]) assert.match((await ask(body, { headers })).message, /^read the answer of 01ID/);
+  const foreign = await ask("<html>", { status: 502 });
+  assert.deepEqual([foreign.name, foreign.code, foreign.requestId, foreign.attempts], ["ApiError", "", "", 1]);
+  assert.equal(foreign.message, "502 an answer that is not of this service");
+  for (const body of ["null", "[]", '"busy"']) assert.equal((await ask(body, { status: 403 })).code, "", body);
+});
+
+test("a refused connection is told by its code where it has no words", async () => {
+  const cause = Object.assign(new AggregateError([]), { code: "ECONNREFUSED" });
+  const fetch = async () => { throw new TypeError("fetch failed", { cause }); };
+  await assert.rejects(new Client({ fetch, maxRetries: 0 }).company("x"), { message: "no answer after 1 attempts: fetch failed: ECONNREFUSED" });
+});
+
+test("a body that cannot be given up is an unanswered call all the same", async () => {
+  const body = () => new ReadableStream({
+    pull: (stream) => stream.enqueue(new Uint8Array(1 << 20)),
+    cancel: () => { throw new Error("it goes on"); },
+  });
+  await assert.rejects(new Client({ fetch: async () => new Response(body()), maxRetries: 0 }).company("x"), /longer than 1048576 bytes/);
+});
+
+test("a number of another kind is no Retry-After", () => {
+  for (const value of ["1e3", "0x10", ""]) assert.equal(retryAfter(value), 0, value);
+});
