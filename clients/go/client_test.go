@@ -531,3 +531,56 @@ func TestAnErrorHasItsCodeAndWhatTheServiceSaidBesideIt(t *testing.T) {
 		t.Errorf("got %q, want %q", err, want)
 	}
 }
+
+// TestAnAnswerThatIsNotOfTheServiceHasNoCode, and says so.
+func TestAnAnswerThatIsNotOfTheServiceHasNoCode(t *testing.T) {
+	s := serve(t, problem(503, Overloaded), func(w http.ResponseWriter) {
+		w.WriteHeader(http.StatusForbidden)
+		io.WriteString(w, "<html>")
+	})
+	c, _ := s.client(t, Config{})
+	_, err := c.Company(context.Background(), "x")
+	var answered *Error
+	if !errors.As(err, &answered) || answered.Code != "" || answered.Attempts != 2 || err.Error() != "403 an answer that is not of this service" {
+		t.Errorf("got %+v, want an error without a code, after two attempts", err)
+	}
+	if errors.Is(err, InternalError) {
+		t.Error("it is no error of the service")
+	}
+}
+
+func TestAResultHasWhatTheServiceSaidBesideIt(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter) {
+		w.Header().Set("Search-Suggestion", `"TATA MOTORS"`)
+		w.Header().Set("Idempotent-Replayed", "false")
+		io.WriteString(w, `{"data":[],"meta":{"request_id":"01","credits_remaining":null,"sandbox":true}}`)
+	}, problem(404, CompanyNotFound))
+	c, _ := s.client(t, Config{})
+	got, err := c.Search(context.Background(), "tata", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.RequestID != "01" || !got.Sandbox || got.CreditsRemaining != nil || got.Replayed || !slices.Equal(got.Suggestions, []string{"TATA MOTORS"}) {
+		t.Errorf("got %+v", got)
+	}
+	var answered *Error
+	if _, err := c.Company(context.Background(), "x"); !errors.As(err, &answered) || answered.Title != "T" || answered.Detail != "D" {
+		t.Errorf("got %+v, want the title and the detail, each in its field", answered)
+	}
+}
+
+// TestWhatIsNotSetHasItsDefault, also where it is less than nothing; and calls go through the proxy of the environment.
+func TestWhatIsNotSetHasItsDefault(t *testing.T) {
+	for _, config := range []Config{{}, {Timeout: -1, MaxWait: -1}} {
+		c, err := New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.base != "http://127.0.0.1:8080" || c.config.Timeout != 10*time.Second || c.config.MaxWait != 30*time.Second || c.config.MaxRetries != 3 {
+			t.Errorf("%+v: got %+v", config, c.config)
+		}
+		if transport, ok := c.config.HTTPClient.Transport.(*http.Transport); !ok || transport.Proxy == nil || transport == http.DefaultTransport {
+			t.Errorf("got %+v, want a transport of its own, with the proxy of the environment", c.config.HTTPClient.Transport)
+		}
+	}
+}
