@@ -1,7 +1,9 @@
 """Run by `python3 -m unittest discover -s tests` in clients/python."""
 
+import email.utils
 import os
 import pickle
+import random
 import socket
 import ssl
 import subprocess
@@ -405,6 +407,99 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(result.suggestions, ["TATA MOTORS", "TATA STEEL", "TATA POWER"])
         self.assertEqual((result.replayed, result.release, result.rate_limit.reset), (False, "r1", 30))
 
+    def test_what_the_service_does_not_say_is_empty(self):
+        def foreign(handler):
+            handler.send_response(403)
+            handler.send_header("Content-Length", "0")
+            handler.end_headers()
+
+        with Service(found, foreign) as service, service.client() as client:
+            result = client.find_llp("AAA-0001", idempotency_key="")
+            self.assertEqual((result.release, result.replayed, result.suggestions), ("", False, []))
+            self.assertRegex(service.keys[0], "^[0-9a-f]{32}$", "an empty key is none")
+            with self.assertRaises(ApiError) as raised:
+                client.company("x")
+        error = raised.exception
+        self.assertEqual((error.request_id, error.type, error.title, error.detail, error.retry_after), ("", "", "", "", 0))
+        self.assertEqual(str(error), "403 an answer that is not of this service")
+
+    def test_each_part_of_an_answer_is_read_from_its_field(self):
+        body = b'{"data":[],"meta":{"request_id":"01","credits_remaining":0,"sandbox":true}}'
+
+        def empty(handler):
+            handler.send_response(200)
+            handler.send_header("X-Request-Id", "another")
+            handler.send_header("Content-Length", str(len(body)))
+            handler.end_headers()
+            handler.wfile.write(body)
+
+        with Service(empty, problem(404, "llp_not_found")) as service, service.client() as client:
+            result = client.find_llp("AAA-0001")
+            self.assertEqual((result.request_id, result.credits_remaining, result.sandbox), ("01", 0, True))
+            with self.assertRaises(ApiError) as raised:
+                client.llp("AAA-0001")
+        error = raised.exception
+        self.assertEqual((error.type, error.title, error.detail, error.request_id), ("t", "T", "D", "01ID"))
+
+    def test_a_page_in_place_of_an_answer_is_an_error_of_the_package(self):
+        def page(handler):
+            handler.send_response(200)
+            handler.send_header("X-Request-Id", "01ID")
+            handler.send_header("Content-Length", "6")
+            handler.end_headers()
+            handler.wfile.write(b"<html>")
+
+        with Service(page) as service, service.client() as client:
+            with self.assertRaisesRegex(RegedgeError, "^read the answer of 01ID: "):
+                client.company("x")
+            self.assertEqual(len(service.keys), 1)
+
+    def test_an_answer_that_lacks_its_last_byte_is_none(self):
+        def cut(handler):
+            handler.send_response(200)
+            handler.send_header("Content-Length", str(len(MATCH) + 1))
+            handler.end_headers()
+            handler.wfile.write(MATCH)
+            handler.close_connection = True
+
+        with Service(cut, found) as service, service.client() as client:
+            self.assertEqual(client.find_llp("AAA-0001").attempts, 2)
+
+    def test_a_call_that_is_interrupted_leaves_its_answer_to_nobody(self):
+        other = MATCH.replace(b'"A"', b'"B"')
+
+        def another(handler):
+            handler.send_response(200)
+            handler.send_header("Content-Length", str(len(other)))
+            handler.end_headers()
+            handler.wfile.write(other)
+
+        def unread(handler):
+            try:
+                found(handler)
+            except OSError:
+                pass  # the client has closed the connection
+
+        with Service(unread, another) as service, service.client(max_retries=0) as client:
+            with unittest.mock.patch("http.client.HTTPConnection.getresponse", side_effect=KeyboardInterrupt):
+                with self.assertRaises(KeyboardInterrupt):
+                    client.find_llp("AAA-0001")
+            self.assertEqual(client.find_llp("AAA-0001").attempts, 1)
+
+    def test_an_address_without_a_port_has_that_of_its_scheme(self):
+        with unittest.mock.patch("socket.create_connection", side_effect=ConnectionRefusedError) as connect:
+            for address, port in (("http://api.example.org", 80), ("https://api.example.org/", 443)):
+                with self.assertRaises(UnansweredError):
+                    Client(address, max_retries=0).company("x")
+                self.assertEqual(connect.call_args.args[0], ("api.example.org", port))
+
+    def test_an_idempotency_key_cannot_be_guessed(self):
+        with Service(found) as service, service.client() as client:
+            for _ in range(2):
+                random.seed(1)
+                client.find_llp("AAA-0001")
+            self.assertNotEqual(service.keys[0], service.keys[1])
+
     def test_an_error_has_what_the_service_says_beside_it(self):
         def limited(handler):
             handler.send_response(403)
@@ -475,6 +570,21 @@ class ClientTest(unittest.TestCase):
         for value, least, most in ((None, 0, 0), ("3", 3, 3), ("-3", 0, 0), ("soon", 0, 0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0), ("Thu, 01 Jan 99999 00:00:00 GMT", 0, 0)):
             with self.subTest(value):
                 self.assertTrue(least <= headers.retry_after(value) <= most)
+        ahead = headers.retry_after(email.utils.formatdate(time.time() + 60, usegmt=True))
+        self.assertTrue(50 < ahead <= 60, ahead)
+
+    def test_a_pause_is_the_longer_of_the_clients_and_the_services(self):
+        with Service(problem(503, "overloaded", 1)) as service, service.client(max_retries=6) as client:
+            with self.assertRaises(ApiError):
+                client.company("x")
+            self.assertTrue(all(pause >= least for pause, least in zip(client.pauses, (1, 1, 1, 1, 2, 4))), client.pauses)
+
+    def test_an_error_says_why(self):
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))
+            with self.assertRaisesRegex(UnansweredError, "^no answer after 1 attempts: .*refused"):
+                Client("http://127.0.0.1:%d" % closed.getsockname()[1], max_retries=0).company("x")
+        self.assertIsNone(ApiError(503, "overloaded").rate_limit.limit)
 
 
 if __name__ == "__main__":
