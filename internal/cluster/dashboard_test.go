@@ -12,7 +12,12 @@ import (
 
 // grafanaDashboard is what the tests read of deploy/grafana/regedge.json.
 type grafanaDashboard struct {
-	Title  string
+	Title, UID, Timezone, Refresh string
+	SchemaVersion                 int
+	Time                          struct{ From, To string }
+	Templating                    struct {
+		List []struct{ Name, Type, Label string }
+	}
 	Panels []struct {
 		ID          int
 		Title, Type string
@@ -168,5 +173,45 @@ func TestLinesOfTheDashboardShowWhatTheyAreCalled(t *testing.T) {
 				require.Contains(t, target.Expr, `outcome="answered"`, target.LegendFormat)
 			}
 		}
+	}
+}
+
+// TestEachLineOfTheDashboardCanBeTold from those beside it: it has the names of all that its query is divided by.
+func TestEachLineOfTheDashboardCanBeTold(t *testing.T) {
+	for _, p := range readDashboard(t).Panels {
+		for _, target := range p.Targets {
+			divided := groupedBy.FindAllStringSubmatch(target.Expr, -1)
+			for _, labels := range divided {
+				for label := range strings.SplitSeq(labels[1], ", ") {
+					if label != "le" {
+						require.Contains(t, target.LegendFormat, "{{"+label+"}}", "%s: %s", p.Title, target.Expr)
+					}
+				}
+			}
+			if summed := strings.Contains(target.Expr, "sum(") || len(divided) > 0; strings.Contains(target.Expr, `instance=~"$edge"`) && !summed {
+				require.Contains(t, target.LegendFormat, "{{instance}}", "%s: %s", p.Title, target.Expr)
+			}
+			if p.Type == "timeseries" {
+				require.NotEmpty(t, target.LegendFormat, p.Title)
+			}
+		}
+	}
+}
+
+// TestTheDashboardOpensOnTheLastHours of what runs now, in UTC, as logs and alarms have it, and goes on by itself.
+func TestTheDashboardOpensOnTheLastHours(t *testing.T) {
+	d := readDashboard(t)
+	require.Equal(t, "regedge", d.Title)
+	require.Equal(t, "regedge", d.UID, "its address stays when it is loaded anew")
+	require.GreaterOrEqual(t, d.SchemaVersion, 36, "the first that knows data sources by an object")
+	require.Regexp(t, `^now-\d+h$`, d.Time.From)
+	require.Equal(t, "now", d.Time.To)
+	require.Equal(t, "utc", d.Timezone)
+	require.Regexp(t, `^[1-6]0s$`, d.Refresh)
+	require.Len(t, d.Templating.List, 2)
+	require.Equal(t, []string{"datasource", "query"}, []string{d.Templating.List[0].Type, d.Templating.List[1].Type})
+	for i, name := range []string{"datasource", "edge"} {
+		require.Equal(t, name, d.Templating.List[i].Name)
+		require.NotEmpty(t, d.Templating.List[i].Label)
 	}
 }
