@@ -142,6 +142,32 @@ func TestWhoIsRefusedWithoutPauseIsHeldUp(t *testing.T) {
 	})
 }
 
+// TestWhoSendsFramesWithoutPauseIsHeldUp sends PING after PING, for a second.
+func TestWhoSendsFramesWithoutPauseIsHeldUp(t *testing.T) {
+	const sent, atOnce = 50_000, 5000 // a burst, what was received with it, and slack
+	r := startSecure(t, server.Config{Answerer: fine})
+	c := r.http2(t, "127.0.0.2", 1<<20)
+	go func() {
+		for n, err := 0, error(nil); n < sent && err == nil; n++ {
+			err = c.WritePing(false, [8]byte{1})
+		}
+	}()
+	require.NoError(t, c.conn.SetReadDeadline(time.Now().Add(time.Second)))
+	got := 0
+	for {
+		frame, err := c.ReadFrame()
+		if err != nil {
+			break
+		}
+		if _, ping := frame.(*http2.PingFrame); ping {
+			got++
+		}
+	}
+	require.Greater(t, got, 50)
+	require.Less(t, got, atOnce)
+	require.Equal(t, 200, ask(r.from(t, "127.0.0.1", false), r.url+"/v1/llps/a", liveKey(2)))
+}
+
 // TestNewConnectionsOfAnAddressArePaced opens and closes connections without pause.
 func TestNewConnectionsOfAnAddressArePaced(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {

@@ -94,6 +94,56 @@ func TestFramesArePassedOn(t *testing.T) {
 	}
 }
 
+// TestFramesBeyondThoseOfRequestsAreHeldUp. What a client sends along with its requests is not.
+func TestFramesBeyondThoseOfRequestsAreHeldUp(t *testing.T) {
+	ping := func(f *http2.Framer, n int) {
+		for range n {
+			require.NoError(t, f.WritePing(false, [8]byte{1}))
+		}
+	}
+	for name, c := range map[string]struct {
+		address string
+		write   func(*http2.Framer, []byte)
+		held    bool
+	}{
+		"a burst":          {"client", func(f *http2.Framer, _ []byte) { ping(f, frameBurst) }, false},
+		"more":             {"client", func(f *http2.Framer, _ []byte) { ping(f, frameBurst+1) }, true},
+		"of trusted proxy": {"", func(f *http2.Framer, _ []byte) { ping(f, frameBurst+1) }, false},
+		"empty data": {"client", func(f *http2.Framer, _ []byte) {
+			for range frameBurst + 1 {
+				require.NoError(t, f.WriteData(1, false, nil))
+			}
+		}, true},
+		"with requests": {"client", func(f *http2.Framer, header []byte) {
+			for n := range uint32(frameBurst) {
+				require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n + 1, BlockFragment: header, EndStream: true, EndHeaders: true}))
+				ping(f, framesPerRequest)
+			}
+		}, false},
+		"with more than requests have": {"client", func(f *http2.Framer, header []byte) {
+			require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header, EndStream: true, EndHeaders: true}))
+			ping(f, frameBurst+1)
+		}, true},
+		"with trailers": {"client", func(f *http2.Framer, header []byte) {
+			for range 2 {
+				ping(f, frameBurst/2+1)
+				require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header, EndStream: true, EndHeaders: true}))
+			}
+			ping(f, framesPerRequest-1)
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := sent(func(f *http2.Framer, block func(...string) []byte) { c.write(f, block(wellFormedHeader...)) })
+			conn := &counted{Conn: &sentBy{from: bytes.NewReader(client)}, address: c.address, closed: make(chan struct{})}
+			close(conn.closed) // so that nothing waits
+			conn.of = &bounded{server: &Server{stopping: make(chan struct{})}}
+			_, err := io.Copy(io.Discard, newStreams(conn, 64<<10))
+			require.NoError(t, err)
+			require.Equal(t, c.held, conn.heldUntil() > 0)
+		})
+	}
+}
+
 // FuzzStreams passes on anything. What comes out are the preface and whole frames, or their beginning.
 func FuzzStreams(f *testing.F) {
 	f.Add(sent(func(f *http2.Framer, block func(...string) []byte) {
