@@ -33,15 +33,15 @@ func TestConnectionsLeaveAProgramItsFiles(t *testing.T) {
 		require.NoError(t, command.Wait(), log.String())
 	}()
 
-	// status asks by a connection that it keeps, or by a new one.
-	status := func(url string, again bool) int {
+	client := func(once bool) *http.Client {
+		return &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: once}}
+	}
+	customer := client(false)
+	defer customer.CloseIdleConnections()
+	status := func(client *http.Client, url string) int {
 		request, err := http.NewRequest(http.MethodGet, url, nil)
 		require.NoError(t, err)
 		request.Header.Set("Authorization", "Bearer reg_sandbox_public")
-		client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-		if again {
-			client.Transport = http.DefaultTransport
-		}
 		answer, err := client.Do(request)
 		if err != nil {
 			return 0
@@ -52,14 +52,14 @@ func TestConnectionsLeaveAProgramItsFiles(t *testing.T) {
 	}
 	lookup, probe := "http://"+lookups+"/v1/search/companies?name=limited", "http://"+writer+"/readyz"
 	for _, url := range []string{lookup, probe} {
-		require.Eventually(t, func() bool { return status(url, true) == http.StatusOK }, time.Minute, 20*time.Millisecond)
+		require.Eventually(t, func() bool { return status(customer, url) == http.StatusOK }, time.Minute, 20*time.Millisecond)
 	}
 	for range 200 {
 		conn, err := net.Dial("tcp", lookups)
 		require.NoError(t, err)
 		defer conn.Close()
 	}
-	require.Equal(t, http.StatusOK, status(probe, false))
-	require.Equal(t, http.StatusOK, status(lookup, true))
+	require.Equal(t, http.StatusOK, status(client(true), probe))
+	require.Equal(t, http.StatusOK, status(customer, lookup))
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), "raise LimitNOFILE=") }, time.Minute, 10*time.Millisecond)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,7 +31,7 @@ type bounded struct {
 func (s *Server) newBounded(listener net.Listener) (*bounded, error) {
 	config := s.config
 	l := &bounded{
-		Listener: listener, most: affordable(config.MaxConnections, openFiles()), mostPerAddress: config.MaxConnectionsPerAddress,
+		Listener: listener, most: affordable(config.MaxConnections, openFiles(), runtime.GOMAXPROCS(0)), mostPerAddress: config.MaxConnectionsPerAddress,
 		proxies: config.Proxies, of: make(map[string]int), server: s,
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "regedge_connections_refused_total", Help: "Connections closed because there were too many, in all or of one address.",
@@ -57,17 +58,17 @@ func (s *Server) newBounded(listener net.Listener) (*bounded, error) {
 	return l, nil
 }
 
-// ownFiles is what a node keeps of its files for databases, journal, probes and the writer: three for each connection to a
-// database, of which it has a few for each core.
-const ownFiles = 256
+// A node keeps files for its journal, its probes and the writer, and for each processor those of its statements: two on each of
+// two databases, of three files each.
+const ownFiles, ownFilesPerProcessor = 128, 12
 
 // affordable returns how many of the connections fit when the process may open so many files, 0 for any number. At least half
 // of the files are for connections.
-func affordable(connections, files int) int {
+func affordable(connections, files, processors int) int {
 	if files == 0 {
 		return connections
 	}
-	return max(1, min(connections, max(files-ownFiles, files/2)))
+	return max(1, min(connections, max(files-ownFiles-processors*ownFilesPerProcessor, files/2)))
 }
 
 func (l *bounded) count() float64 {

@@ -7,16 +7,16 @@ import (
 )
 
 func TestConnectionsLeaveFilesForTheNode(t *testing.T) {
-	for name, c := range map[string]struct{ connections, files, most int }{
-		"enough":               {8192, 65536, 8192},
-		"just enough":          {8192, 8448, 8192},
-		"one too few":          {8192, 8447, 8191},
-		"few":                  {8192, 400, 200},
-		"hardly any":           {8192, 1, 1},
-		"fewer connections":    {10, 64, 10},
-		"not known":            {8192, 0, 8192},
-		"where both are alike": {8192, 512, 256},
+	for name, c := range map[string]struct{ connections, files, processors, most int }{
+		"enough":            {8192, 65536, 2, 8192},
+		"just enough":       {8192, 8344, 2, 8192},
+		"one too few":       {8192, 8343, 2, 8191},
+		"for many":          {8192, 2000, 64, 2000 - 128 - 64*12},
+		"few":               {8192, 200, 2, 100},
+		"hardly any":        {8192, 1, 2, 1},
+		"fewer connections": {10, 64, 2, 10},
+		"not known":         {8192, 0, 2, 8192},
 	} {
-		require.Equal(t, c.most, affordable(c.connections, c.files), name)
+		require.Equal(t, c.most, affordable(c.connections, c.files, c.processors), name)
 	}
 }
