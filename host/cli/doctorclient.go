@@ -41,7 +41,11 @@ func (c *doctorClient) Run(ctx context.Context, m *Main) error {
 	}
 	var nodes []doctor.Finding
 	if good {
-		if nodes, err = c.nodes(ctx, m, token); err != nil { // what was found before is told all the same
+		nodes, err = c.nodes(ctx, m, token)
+		if ctx.Err() != nil {
+			return err
+		}
+		if err != nil { // what was found before is told all the same
 			e.Wrong("nodes", cmp.Or(hint.Of(c.explain(err)), "the writer's log says more"), "%v", err)
 		}
 	}
