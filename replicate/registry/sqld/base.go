@@ -276,12 +276,16 @@ func sentinel(dir string) string { return filepath.Join(filepath.Dir(File(dir)),
 
 // removeLateSentinel removes the sentinel of a primary that stopped in order, if it is another one than the primary ran with.
 // sqld removes its sentinel when it closes the database, and makes a new one for a request that arrives afterwards: it looks
-// for the keys of tokens in the database, which opens that, before it refuses. Nothing was written since. With this sentinel
-// the next start would take the primary for a killed one, and every replica would copy the database again.
+// for the keys of tokens in the database, which opens that, before it refuses. With this sentinel the next start would take
+// the primary for a killed one, and every replica would copy the database again. It stays where the log has more than it
+// counts: then the process ended within a write that nobody waited for any more, which may be in the database alone.
 func removeLateSentinel(dir string, ranWith fs.FileInfo) error {
 	left, err := os.Stat(sentinel(dir))
-	if err != nil || ranWith == nil || os.SameFile(left, ranWith) && left.ModTime().Equal(ranWith.ModTime()) {
+	if err != nil || os.SameFile(left, ranWith) && left.ModTime().Equal(ranWith.ModTime()) {
 		return ignoreMissing(err)
+	}
+	if whole, err := endsWithACommit(primaryLog(dir)); err != nil || !whole {
+		return err
 	}
 	return os.Remove(sentinel(dir))
 }

@@ -1,10 +1,12 @@
 package sqld
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -273,36 +275,50 @@ func TestALogWithoutItsBaseIsRemoved(t *testing.T) {
 }
 
 // TestOnlyALateSentinelIsRemoved: the one that a primary ran with is left for its next start, since the primary did not close its
-// database.
+// database, and so is one beside a log that was ended within a write.
 func TestOnlyALateSentinelIsRemoved(t *testing.T) {
 	dir := t.TempDir()
-	path := sentinel(dir)
+	path, other := sentinel(dir), filepath.Join(dir, "other")
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	require.NoError(t, removeLateSentinel(dir, nil), "there is none")
-
-	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	require.NoError(t, removeLateSentinel(dir, nil))
-	require.FileExists(t, path, "nobody knows since when it is there")
-	ranWith, err := os.Stat(path)
-	require.NoError(t, err)
-	require.NoError(t, removeLateSentinel(dir, ranWith))
-	require.FileExists(t, path)
-
-	late := ranWith.ModTime().Add(time.Second)
-	require.NoError(t, os.Chtimes(path, late, late)) // a file made anew may have the number of the one before
-	require.NoError(t, removeLateSentinel(dir, ranWith))
-	require.NoFileExists(t, path)
-
-	other := filepath.Join(dir, "other")
-	require.NoError(t, os.WriteFile(other, nil, 0o600))
-	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	for _, file := range []string{path, other} {
-		require.NoError(t, os.Chtimes(file, late, late))
+	require.NoError(t, writeLog(primaryLog(dir), beginning{newLogID(), 1}))
+	at := func(path string, at time.Time) fs.FileInfo {
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		require.NoError(t, os.Chtimes(path, at, at))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		return info
 	}
-	ranWith, err = os.Stat(other)
-	require.NoError(t, err)
+	began, late := time.Now().Add(-time.Hour), time.Now()
+
+	ranWith := at(path, began)
+	require.NoError(t, removeLateSentinel(dir, ranWith))
+	require.FileExists(t, path, "it is the same")
+	at(path, late) // a file made anew may have the number of the one before
 	require.NoError(t, removeLateSentinel(dir, ranWith))
 	require.NoFileExists(t, path)
+	require.NoError(t, removeLateSentinel(dir, ranWith), "there is none")
+
+	ranWith = at(other, late)
+	at(path, late)
+	require.NoError(t, removeLateSentinel(dir, ranWith))
+	require.NoFileExists(t, path, "and it may be made within the same moment")
+
+	at(path, late)
+	log, err := os.ReadFile(primaryLog(dir))
+	require.NoError(t, err)
+	uncounted := append(bytes.Clone(log), make([]byte, frameHeader+pageSize)...)
+	require.NoError(t, os.WriteFile(primaryLog(dir), uncounted, 0o600))
+	require.NoError(t, removeLateSentinel(dir, ranWith))
+	require.FileExists(t, path, "a frame is not counted")
+	uncounted[40] = 1
+	require.NoError(t, os.WriteFile(primaryLog(dir), uncounted, 0o600))
+	require.NoError(t, removeLateSentinel(dir, ranWith))
+	require.NoFileExists(t, path)
+
+	at(path, late)
+	require.NoError(t, os.Remove(primaryLog(dir)))
+	require.Error(t, removeLateSentinel(dir, ranWith))
+	require.FileExists(t, path, "nobody knows the log")
 }
 
 // TestNoBaseIsMadeForAServerThatStops.

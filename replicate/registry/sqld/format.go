@@ -19,6 +19,9 @@ const (
 	logHeader  = 64
 	logVersion = 2
 	pageSize   = 4096
+	// frameHeader is the length of a frame's header: its number, its checksum, the numbers of its page and of the
+	// database's pages.
+	frameHeader = 24
 	// positionSize is the length of a replica's position: the log's id (16 bytes), the number of the last frame that it
 	// has (8 bytes), and nothing.
 	positionSize = 32
@@ -91,6 +94,20 @@ func readLog(path string) (id logID, next uint64, err error) {
 	}
 	copy(id[:], header[16:])
 	return id, binary.LittleEndian.Uint64(header[32:]) + binary.LittleEndian.Uint64(header[40:]), nil
+}
+
+// endsWithACommit reports whether a primary's log has the frames that it counts, and no more. sqld writes frames first, commits to
+// the database, and counts them then.
+func endsWithACommit(path string) (bool, error) {
+	header, err := readStart(path, logHeader)
+	if err != nil {
+		return false, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return false, err
+	}
+	return info.Size() == logHeader+int64(binary.LittleEndian.Uint64(header[40:]))*(frameHeader+pageSize), nil
 }
 
 // writePosition makes a replica's database one that has all before the first frame of a log.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,6 +38,7 @@ type Server struct {
 
 // run is one process of a server.
 type run struct {
+	dir     string
 	command *exec.Cmd
 	output  *output
 	hold    *hold
@@ -50,6 +52,9 @@ type run struct {
 	err     error          // how it ended
 	taking  sync.Mutex     // held while a seed is taken
 	beside  sync.WaitGroup // what else works for a primary
+
+	// ranWith is the sentinel, once the process was asked to end.
+	ranWith atomic.Pointer[fs.FileInfo]
 }
 
 // Start starts the process, and returns before the server answers.
@@ -60,7 +65,7 @@ func (s *Server) Start() error {
 }
 
 func (s *Server) start() (err error) {
-	r := &run{output: newOutput(s.Log), damaged: make(chan struct{}, 1), ended: make(chan struct{})}
+	r := &run{dir: s.Dir, output: newOutput(s.Log), damaged: make(chan struct{}, 1), ended: make(chan struct{})}
 	if r.hold, err = takeDir(s.Dir, r.output); err != nil {
 		return fmt.Errorf("start sqld: %w", err)
 	}
@@ -127,6 +132,7 @@ func (r *run) start(enter func() error) error {
 		if err == nil {
 			r.err = r.command.Wait()
 			r.output.flush()
+			r.stopped()
 			r.gate.close()
 			r.reads.close()
 			r.relay.close()
@@ -135,6 +141,17 @@ func (r *run) start(enter func() error) error {
 		}
 	}()
 	return <-started
+}
+
+// stopped tidies up after a process that has ended, while nobody else may run one in the directory.
+func (r *run) stopped() {
+	ranWith := r.ranWith.Load()
+	if r.err != nil || ranWith == nil {
+		return
+	}
+	if err := removeLateSentinel(r.dir, *ranWith); err != nil {
+		r.output.say("replicas will copy the database anew: " + err.Error())
+	}
 }
 
 func (r *run) launch(enter func() error) error {
@@ -266,24 +283,15 @@ func (s *Server) end(signal os.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.run != nil {
-		s.endRun(s.run, signal)
+		s.run.end(signal)
 		s.run = nil
 	}
 }
 
-// endRun ends a process by a signal.
-func (s *Server) endRun(r *run, signal os.Signal) {
-	ranWith, _ := os.Stat(sentinel(s.Dir)) // of a primary alone
-	r.end(signal)
-	if r.err != nil {
-		return
-	}
-	if err := removeLateSentinel(s.Dir, ranWith); err != nil {
-		r.output.say("replicas will copy the database anew: " + err.Error())
-	}
-}
-
 func (r *run) end(signal os.Signal) {
+	if ranWith, err := os.Stat(sentinel(r.dir)); err == nil { // of a primary alone
+		r.ranWith.Store(&ranWith)
+	}
 	_ = r.command.Process.Signal(signal)
 	late := time.AfterFunc(stopLimit, func() { _ = r.command.Process.Kill() })
 	<-r.ended

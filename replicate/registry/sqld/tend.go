@@ -116,7 +116,7 @@ func (s *Server) restart(r *run, why string, signal os.Signal, first ...func() e
 		return
 	}
 	r.output.say(why)
-	s.endRun(r, signal)
+	r.end(signal)
 	for _, do := range append(first, s.start) {
 		if err := do(); err != nil {
 			r.output.say(err.Error())
