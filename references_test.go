@@ -1,0 +1,185 @@
+package regedge_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// documents returns the text of every document, by its path.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, pattern := range []string{"*.md", "docs/*.md", "clients/*.md", "clients/*/README.md"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			texts[file] = string(content)
+		}
+	}
+	return texts
+}
+
+var (
+	fenced   = regexp.MustCompile("(?ms)^```.*?^```$")
+	headings = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	linked   = regexp.MustCompile(`\]\(([^)\s]*)\)`)
+	// cited is a section of a document, by its title in quotes.
+	cited = regexp.MustCompile(`\b([A-Za-z-]+\.md)\)?, "([^"]+)"`)
+	// bold begins a paragraph that has a title of its own.
+	bold = regexp.MustCompile(`(?m)^(?:[0-9]+\. |- | *)\*\*([^*]+?)\.?\*\*`)
+)
+
+// titles returns the titles of a document's sections.
+func titles(text string) (list []string) {
+	for _, heading := range headings.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		list = append(list, strings.ReplaceAll(heading[1], "`", ""))
+	}
+	return list
+}
+
+// anchor returns the address of a section within its page.
+func anchor(title string) string {
+	dropped := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(title), "")
+	return strings.ReplaceAll(dropped, " ", "-")
+}
+
+// TestLinksOfDocumentsLeadSomewhere: to a file that is there, and a section that it has.
+func TestLinksOfDocumentsLeadSomewhere(t *testing.T) {
+	texts, found := documents(t), 0
+	for file, text := range texts {
+		for _, link := range linked.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			found++
+			path, section, hasSection := strings.Cut(link[1], "#")
+			target := filepath.Join(filepath.Dir(file), path)
+			if path == "" {
+				target = file
+			}
+			_, err := os.Stat(target)
+			require.NoError(t, err, "%s links to %s", file, link[1])
+			if hasSection {
+				var anchors []string
+				for _, title := range titles(texts[target]) {
+					anchors = append(anchors, anchor(title))
+				}
+				require.Contains(t, anchors, section, "%s links to %s", file, link[1])
+			}
+		}
+	}
+	require.Greater(t, found, 40)
+}
+
+// TestCitedSectionsExist: those that documents and comments name by the title.
+func TestCitedSectionsExist(t *testing.T) {
+	texts, found := documents(t), 0
+	sections := map[string][]string{}
+	for file, text := range texts {
+		sections[filepath.Base(file)] = append(sections[filepath.Base(file)], titles(text)...)
+		for _, paragraph := range bold.FindAllStringSubmatch(text, -1) {
+			sections[filepath.Base(file)] = append(sections[filepath.Base(file)], paragraph[1])
+		}
+	}
+	comment := regexp.MustCompile(`\n\s*(?://|#|--|\*) ?`)
+	for _, file := range sourceFiles(t) {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, section := range cited.FindAllStringSubmatch(comment.ReplaceAllString(string(content), " "), -1) {
+			document, title := section[1], strings.Join(strings.Fields(section[2]), " ")
+			if document == "README.md" || strings.Contains(title, "%") {
+				continue // there are many of that name
+			}
+			found++
+			require.Contains(t, sections[document], title, "%s cites %s", file, document)
+		}
+	}
+	require.Greater(t, found, 60)
+}
+
+// TestNamedTargetsOfMakeExist, and the targets that `make` alone prints are those that the documents describe.
+func TestNamedTargetsOfMakeExist(t *testing.T) {
+	makefile, err := os.ReadFile("Makefile")
+	require.NoError(t, err)
+	targets := map[string]bool{}
+	for _, target := range regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllStringSubmatch(string(makefile), -1) {
+		targets[target[1]] = true
+	}
+	found := 0
+	for file, text := range documents(t) {
+		for _, named := range regexp.MustCompile("(?m)(?:`|^ {4,}|&& )make ([a-z-]+)").FindAllStringSubmatch(text, -1) {
+			found++
+			require.True(t, targets[named[1]], "%s: make %s", file, named[1])
+		}
+	}
+	require.Greater(t, found, 40)
+	phony := regexp.MustCompile(`(?m)^\.PHONY:(.*)$`).FindStringSubmatch(string(makefile))
+	require.NotNil(t, phony)
+	for _, target := range strings.Fields(phony[1]) {
+		require.True(t, targets[target], target)
+	}
+	for target := range targets {
+		require.Regexp(t, `(?m)^`+target+`:.* ## \S`, string(makefile), "make alone prints it")
+		require.Contains(t, strings.Fields(phony[1]), target, "it makes no file of its name")
+	}
+}
+
+// TestNamedMetricsAreMeasured: a dashboard or an alarm that somebody copies from a document would stay empty.
+func TestNamedMetricsAreMeasured(t *testing.T) {
+	var source strings.Builder
+	for _, file := range sourceFiles(t) {
+		if strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") {
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			source.Write(content)
+		}
+	}
+	measured, found := source.String(), 0
+	for file, text := range documents(t) {
+		for _, metric := range regexp.MustCompile(`\bregedge_[a-z_]+[a-z]\b`).FindAllString(text, -1) {
+			found++
+			require.Contains(t, measured, `"`+metric+`"`, file)
+		}
+	}
+	require.Greater(t, found, 60)
+}
+
+// TestNamedUnitsAndFilesOfDeployExist, as do scripts: people copy the commands of the documents.
+func TestNamedUnitsAndFilesOfDeployExist(t *testing.T) {
+	units, err := filepath.Glob("deploy/systemd/*")
+	require.NoError(t, err)
+	services := map[string]bool{}
+	for _, unit := range units {
+		name := strings.TrimSuffix(filepath.Base(unit), ".service")
+		services[strings.TrimSuffix(name, "@")] = true
+	}
+	found := 0
+	for file, text := range documents(t) {
+		if file == "CHANGELOG.md" {
+			continue // files of earlier versions
+		}
+		for _, named := range regexp.MustCompile(`\b(?:deploy|scripts)/[A-Za-z0-9_./@-]*[A-Za-z0-9]`).FindAllString(text, -1) {
+			if named == "deploy/compose/secrets" {
+				continue // setup.sh makes it
+			}
+			found++
+			_, err := os.Stat(named)
+			require.NoError(t, err, file)
+		}
+		for _, call := range regexp.MustCompile(`\b(?:systemctl|journalctl) [^\n;|)]*`).FindAllString(text, -1) {
+			for _, unit := range regexp.MustCompile(`\bregedge-[a-z]+(?:\.timer)?`).FindAllString(call, -1) {
+				found++
+				require.True(t, services[unit], "%s: %s", file, call)
+			}
+		}
+	}
+	require.Greater(t, found, 50)
+}
