@@ -102,10 +102,13 @@ func TestRuntimeConfigExample(t *testing.T) {
 	config := decode[runtimeConfig](t, "../runtime-config.example.toml")
 	require.ElementsMatch(t, databases(), keys(config.SQLiteDatabase))
 
+	edge, err := os.ReadFile("../deploy/systemd/regedge-edge.service")
+	require.NoError(t, err)
 	var addresses []string
 	for label, database := range config.SQLiteDatabase {
 		require.Equal(t, "libsql", database.Type, label)
-		require.Contains(t, database.Token, "READ-ONLY", label)
+		require.Equal(t, "READ-ONLY-JWT-OF-"+strings.ToUpper(label), database.Token)
+		require.Contains(t, string(edge), " --"+label+" "+database.URL+" ", "the replica that an edge of the same machine reads")
 		address, err := url.Parse(database.URL)
 		require.NoError(t, err)
 		require.Equal(t, "127.0.0.1", address.Hostname(), label)
