@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -183,6 +184,13 @@ func TestEveryStatusOfTheAPIIsDocumented(t *testing.T) {
 			require.Equal(t, http.StatusUnprocessableEntity, calls.call(r, token(r), "1", "", used, ""), "%s %s", r.method, r.path)
 		}
 	}
+	for _, path := range []string{"/v1/accounts/:id/keys", "/v1/account/keys"} {
+		r := routes[slices.IndexFunc(routes, func(r route) bool { return r.method == http.MethodPost && r.path == path })]
+		for range maxKeys {
+			calls.call(r, token(r), "1", "", "", "")
+		}
+		require.Equal(t, http.StatusConflict, calls.call(r, token(r), "1", "", "", ""), path)
+	}
 	suspended := true
 	_, err = first.ChangeAccount(t.Context(), account.ID, AccountChange{Suspended: &suspended})
 	require.NoError(t, err)
@@ -196,4 +204,42 @@ func TestEveryStatusOfTheAPIIsDocumented(t *testing.T) {
 	}
 	require.Positive(t, limited)
 	require.Subset(t, calls.seen, []string{"malformed", "unauthorized", "not_found", "idempotency_key_reused", "account_suspended", "too_many_requests", "key_ended", "taken", "retired"})
+}
+
+// TestTheDocumentSaysWhichFieldsAreAlwaysThere: those that an answer never leaves out.
+func TestTheDocumentSaysWhichFieldsAreAlwaysThere(t *testing.T) {
+	doc := loadDocument(t)
+	for _, value := range []any{
+		Account{}, Key{}, NewKey{}, Plan{}, CreditEntry{}, Unresolved{}, Node{}, NewNode{}, UsageRow{}, UsageSum{}, UsageSums{}, OwnerToken{},
+		NewOwnerToken{}, OwnAccount{}, AuditEntry{}, Request{}, Report{}, Replica{}, Invitation{}, OperatorToken{}, NewOperatorToken{}, Health{}, problem{},
+	} {
+		kind := reflect.TypeOf(value)
+		name := strings.ToUpper(kind.Name()[:1]) + kind.Name()[1:]
+		var always []string
+		for _, f := range reflect.VisibleFields(kind) {
+			if tag, options, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" && !strings.HasPrefix(options, "omit") {
+				always = append(always, tag)
+			}
+		}
+		require.ElementsMatch(t, always, doc.Components.Schemas[name].Value.Required, name)
+	}
+}
+
+// TestChangesThatEdgesLearnLaterAreDocumented: what may be pending is answered with 202 then.
+func TestChangesThatEdgesLearnLaterAreDocumented(t *testing.T) {
+	doc, found := loadDocument(t), 0
+	for path, item := range doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			schema := operation.Responses.Status(http.StatusOK).Value.Content["application/json"].Schema
+			if method == http.MethodGet || schema.Value.Properties["pending"] == nil {
+				require.Nil(t, operation.Responses.Status(http.StatusAccepted), "%s %s", method, path)
+				continue
+			}
+			found++
+			later := operation.Responses.Status(http.StatusAccepted)
+			require.NotNil(t, later, "%s %s", method, path)
+			require.Equal(t, schema.Ref, later.Value.Content["application/json"].Schema.Ref, "%s %s", method, path)
+		}
+	}
+	require.Greater(t, found, 8)
 }
