@@ -23,9 +23,12 @@ func init() { logPause, logLimit = 50*time.Millisecond, 1<<20 }
 func Runs(pid int) bool { return birth(pid) != "" }
 
 // HangsAfter makes a server count as hung after so many checks of a second each.
-func (s *Server) HangsAfter(checks int) {
-	s.hung = silence{checks, time.Second, 100 * time.Millisecond}
-}
+func (s *Server) HangsAfter(checks int) { s.hung = checksOfASecond(checks) }
+
+// WritelessAfter makes a primary count as one that accepts no writes after so many checks of a second each.
+func (s *Server) WritelessAfter(checks int) { s.writeless = checksOfASecond(checks) }
+
+func checksOfASecond(checks int) silence { return silence{checks, time.Second, 100 * time.Millisecond} }
 
 // WriteCheck returns a check of its own of whether a primary's writes are stuck.
 func (s *Server) WriteCheck() func(ctx context.Context, limit time.Duration) bool {

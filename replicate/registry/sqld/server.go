@@ -33,7 +33,8 @@ type Server struct {
 	copied  time.Time // when a replica was last copied because of what a statement found; of tend alone
 	copies  int       // how often that was, without a long pause; likewise
 	unbased string    // the seed that no base could be made of, see seedIdentity
-	hung    silence   // of tests, in place of the package's
+	// hung and writeless are those of tests, in place of the package's.
+	hung, writeless silence
 }
 
 // run is one process of a server.

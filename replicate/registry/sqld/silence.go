@@ -25,16 +25,16 @@ var (
 // hangs reports whether a process left its health checks without an answer before ctx was done. A check does not count while
 // the disk hangs: the process could not even be killed, and its next one would hang as well.
 func (s *Server) hangs(ctx context.Context, r *run) bool {
-	disk, limits := diskCheck{dir: s.Dir}, s.limits(hung)
+	disk, limits := diskCheck{dir: s.Dir}, s.hung.or(hung)
 	client := &http.Client{Timeout: limits.limit}
 	defer client.CloseIdleConnections()
 	return limits.await(ctx, func() bool { return timedOut(ctx, client, r.asked+healthPath) && disk.answers(limits.limit) })
 }
 
-// limits returns when this server counts as hung.
-func (s *Server) limits(usual silence) silence {
-	if s.hung.checks > 0 {
-		return s.hung
+// or is the usual silence unless there is another one.
+func (s silence) or(usual silence) silence {
+	if s.checks > 0 {
+		return s
 	}
 	return usual
 }

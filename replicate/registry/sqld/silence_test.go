@@ -62,13 +62,13 @@ func TestAServerThatRefusesConnectionsDoesNotHang(t *testing.T) {
 
 // TestABusyReplicaIsGivenAMinute: it is not started again for answers that take seconds.
 func TestABusyReplicaIsGivenAMinute(t *testing.T) {
-	limits := new(Server).limits(hung)
+	limits := new(Server).hung.or(hung)
 	require.GreaterOrEqual(t, time.Duration(limits.checks)*limits.limit, time.Minute)
 }
 
 // TestALongWriteIsGivenMinutes: a transaction of sqld itself, such as VACUUM, may hold up every other write of a large database.
 func TestALongWriteIsGivenMinutes(t *testing.T) {
-	limits := new(Server).limits(writeless)
+	limits := new(Server).writeless.or(writeless)
 	require.GreaterOrEqual(t, time.Duration(limits.checks)*limits.limit, 3*time.Minute)
 }
 

@@ -37,7 +37,7 @@ func (s *Server) restartHung(r *run) {
 	hangs, stuck := make(chan bool, 1), make(chan bool, 1)
 	go func() { hangs <- s.hangs(ctx, r) }()
 	go func() {
-		disk, limits := diskCheck{dir: s.Dir}, s.limits(writeless)
+		disk, limits := diskCheck{dir: s.Dir}, s.writeless.or(writeless)
 		stuck <- limits.await(ctx, func() bool {
 			return r.writes.stuck(ctx, r.asked, limits.limit) && disk.answers(limits.limit)
 		})

@@ -29,7 +29,7 @@ import (
 func TestAPrimaryThatHangsIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	log := &testkit.Log{}
-	primary := watched(t, log, "", 5)
+	primary := watched(t, log, "", 5, 0)
 	sqldtest.Exec(t, primary, "CREATE TABLE probe (n INTEGER)", "INSERT INTO probe VALUES (1)")
 	pid := primary.PID()
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
@@ -44,7 +44,7 @@ func TestAPrimaryThatHangsIsStartedAgain(t *testing.T) {
 func TestAPrimaryWhoseDiskHangsIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	log := &testkit.Log{}
-	primary := watched(t, log, "", 5)
+	primary := watched(t, log, "", 5, 5)
 	pipe := filepath.Join(primary.Dir, "disk.check")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	pid := primary.PID()
@@ -66,7 +66,7 @@ func TestAPrimaryThatAcceptsNoWritesIsStartedAgain(t *testing.T) {
 			if tokens {
 				token, keys = tokenAndKeys(t)
 			}
-			primary := watched(t, log, keys, limited)
+			primary := watched(t, log, keys, 0, limited)
 			c := &client{t, primary.URL(), token}
 			c.send(t.Context(), "", "CREATE TABLE probe (n INTEGER, filling BLOB)")
 			pid := primary.PID()
@@ -90,7 +90,7 @@ func TestAPrimaryIsStuckOnlyWhereNothingIsWrittenAndNothingCanBe(t *testing.T) {
 			if tokens {
 				token, keys = tokenAndKeys(t)
 			}
-			primary := watched(t, &testkit.Log{}, keys, limited)
+			primary := watched(t, &testkit.Log{}, keys, 0, limited)
 			c := &client{t, primary.URL(), token}
 			c.send(t.Context(), "", "CREATE TABLE probe (n INTEGER)")
 			stuck := primary.WriteCheck()
@@ -115,7 +115,7 @@ func TestThePrimaryAcceptsNoMoreTokensThanItsOwn(t *testing.T) {
 	t.Parallel()
 	token, keys := tokenAndKeys(t)
 	others, _ := tokenAndKeys(t)
-	primary := watched(t, &testkit.Log{}, keys, limited)
+	primary := watched(t, &testkit.Log{}, keys, 0, limited)
 	sqldtest.Await(t, primary, token)
 	for _, refused := range []string{"", others} {
 		_, answer := (&client{t, primary.URL(), refused}).send(t.Context(), "", "SELECT 1")
@@ -129,14 +129,15 @@ func TestThePrimaryAcceptsNoMoreTokensThanItsOwn(t *testing.T) {
 // limited counts more checks of a second than a transaction may last.
 const limited = 12
 
-// watched is a primary that counts as hung after so many checks of a second.
-func watched(t *testing.T, log *testkit.Log, keys string, checks int) *sqld.Server {
+// watched is a primary that counts as hung, and as one that accepts no writes, after so many checks of a second; 0 is the usual.
+func watched(t *testing.T, log *testkit.Log, keys string, hung, writeless int) *sqld.Server {
 	t.Helper()
 	primary := &sqld.Server{Config: sqld.Config{
 		Program: sqldtest.Program(t), Dir: filepath.Join(t.TempDir(), "data"), HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t),
 		JWTKeyFile: keys, Log: log,
 	}}
-	primary.HangsAfter(checks)
+	primary.HangsAfter(hung)
+	primary.WritelessAfter(writeless)
 	require.NoError(t, primary.Start())
 	t.Cleanup(primary.Kill)
 	require.Eventually(t, func() bool { return healthy(primary) }, patience, 10*time.Millisecond)
