@@ -88,6 +88,21 @@ func (c *http2Client) trySend(fields ...string) error {
 	return err
 }
 
+// readWithin reads frames for a while, and counts those of a type.
+func (c *http2Client) readWithin(t *testing.T, while time.Duration, kind http2.FrameType) (got int) {
+	t.Helper()
+	require.NoError(t, c.conn.SetReadDeadline(time.Now().Add(while)))
+	for {
+		frame, err := c.ReadFrame()
+		if err != nil {
+			return got
+		}
+		if frame.Header().Type == kind {
+			got++
+		}
+	}
+}
+
 // TestWhoIsRefusedWithoutPauseIsHeldUp sends more requests than are answered, in a second.
 func TestWhoIsRefusedWithoutPauseIsHeldUp(t *testing.T) {
 	const sent, atOnce = 2000, 300 // at most a hundred at once, twenty more in a second, and slack
@@ -126,17 +141,7 @@ func TestWhoIsRefusedWithoutPauseIsHeldUp(t *testing.T) {
 				err = c.trySend(":method: GET", ":scheme: https", ":authority: h", ":path: /v1/llps/a", "authorization: Bearer "+liveKey(1))
 			}
 		}()
-		require.NoError(t, c.conn.SetReadDeadline(time.Now().Add(time.Second)))
-		got := 0
-		for {
-			frame, err := c.ReadFrame()
-			if err != nil {
-				break
-			}
-			if _, header := frame.(*http2.MetaHeadersFrame); header {
-				got++
-			}
-		}
+		got := c.readWithin(t, time.Second, http2.FrameHeaders)
 		require.Greater(t, got, 50)
 		require.Less(t, got, atOnce)
 	})
@@ -152,17 +157,7 @@ func TestWhoSendsFramesWithoutPauseIsHeldUp(t *testing.T) {
 			err = c.WritePing(false, [8]byte{1})
 		}
 	}()
-	require.NoError(t, c.conn.SetReadDeadline(time.Now().Add(time.Second)))
-	got := 0
-	for {
-		frame, err := c.ReadFrame()
-		if err != nil {
-			break
-		}
-		if _, ping := frame.(*http2.PingFrame); ping {
-			got++
-		}
-	}
+	got := c.readWithin(t, time.Second, http2.FramePing)
 	require.Greater(t, got, 50)
 	require.Less(t, got, atOnce)
 	require.Equal(t, 200, ask(r.from(t, "127.0.0.1", false), r.url+"/v1/llps/a", liveKey(2)))

@@ -2,6 +2,7 @@ package sqld
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,6 +82,37 @@ func TestAServerThatWasStoppedIsNotStartedAgain(t *testing.T) {
 	started := s.PID()
 	s.copyAnew(before, "it has no header")
 	require.Equal(t, started, s.PID(), "nor is a later one, for what an earlier one had")
+}
+
+// TestALateSentinelIsRemovedBeforeAnotherMayRunThere: it would be the other's then.
+func TestALateSentinelIsRemovedBeforeAnotherMayRunThere(t *testing.T) {
+	dir, program := t.TempDir(), filepath.Join(t.TempDir(), "program")
+	path, started := sentinel(dir), filepath.Join(dir, "started")
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	require.NoError(t, writeLog(primaryLog(dir), beginning{newLogID(), 1}))
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	long := time.Now().Add(-time.Hour)
+	require.NoError(t, os.Chtimes(path, long, long))
+	script := fmt.Sprintf("#!/bin/sh\ntrap 'rm %[1]q; : > %[1]q; exit 0' INT\n: > %[2]q\nwhile :; do sleep 0.01; done\n", path, started)
+	require.NoError(t, os.WriteFile(program, []byte(script), 0o700))
+	s := &Server{Config: Config{Program: program, Dir: dir}}
+	defer s.Kill()
+	require.NoError(t, s.Start())
+	require.Eventually(t, func() bool { return exists(started) }, time.Minute, time.Millisecond)
+
+	seed := s.current()
+	seed.taking.Lock() // what works with a seed takes its time
+	stopped := make(chan struct{})
+	go func() { s.Stop(); close(stopped) }()
+	<-seed.ended
+	other, err := takeDir(dir, newOutput(nil))
+	require.NoError(t, err)
+	require.NoFileExists(t, path)
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	seed.taking.Unlock()
+	<-stopped
+	require.FileExists(t, path, "that of the other")
+	other.release()
 }
 
 // TestEachFileIsGivenForWhatItIs, to a primary and to a replica.
