@@ -96,19 +96,14 @@ func TestFramesArePassedOn(t *testing.T) {
 
 // TestFramesBeyondThoseOfRequestsAreHeldUp. What a client sends along with its requests is not.
 func TestFramesBeyondThoseOfRequestsAreHeldUp(t *testing.T) {
-	ping := func(f *http2.Framer, n int) {
-		for range n {
-			require.NoError(t, f.WritePing(false, [8]byte{1}))
-		}
-	}
 	for name, c := range map[string]struct {
 		address string
 		write   func(*http2.Framer, []byte)
 		held    bool
 	}{
-		"a burst":          {"client", func(f *http2.Framer, _ []byte) { ping(f, frameBurst) }, false},
-		"more":             {"client", func(f *http2.Framer, _ []byte) { ping(f, frameBurst+1) }, true},
-		"of trusted proxy": {"", func(f *http2.Framer, _ []byte) { ping(f, frameBurst+1) }, false},
+		"a burst":          {"client", func(f *http2.Framer, _ []byte) { ping(t, f, frameBurst) }, false},
+		"more":             {"client", func(f *http2.Framer, _ []byte) { ping(t, f, frameBurst+1) }, true},
+		"of trusted proxy": {"", func(f *http2.Framer, _ []byte) { ping(t, f, frameBurst+1) }, false},
 		"empty data": {"client", func(f *http2.Framer, _ []byte) {
 			for range frameBurst + 1 {
 				require.NoError(t, f.WriteData(1, false, nil))
@@ -117,31 +112,54 @@ func TestFramesBeyondThoseOfRequestsAreHeldUp(t *testing.T) {
 		"with requests": {"client", func(f *http2.Framer, header []byte) {
 			for n := range uint32(frameBurst) {
 				require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*n + 1, BlockFragment: header, EndStream: true, EndHeaders: true}))
-				ping(f, framesPerRequest)
+				ping(t, f, framesPerRequest)
 			}
 		}, false},
 		"with more than requests have": {"client", func(f *http2.Framer, header []byte) {
 			require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header, EndStream: true, EndHeaders: true}))
-			ping(f, frameBurst+1)
+			ping(t, f, frameBurst+1)
 		}, true},
 		"with trailers": {"client", func(f *http2.Framer, header []byte) {
 			for range 2 {
-				ping(f, frameBurst/2+1)
+				ping(t, f, frameBurst/2+1)
 				require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header, EndStream: true, EndHeaders: true}))
 			}
-			ping(f, framesPerRequest-1)
+			ping(t, f, framesPerRequest-1)
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := sent(func(f *http2.Framer, block func(...string) []byte) { c.write(f, block(wellFormedHeader...)) })
-			conn := &counted{Conn: &sentBy{from: bytes.NewReader(client)}, address: c.address, closed: make(chan struct{})}
-			close(conn.closed) // so that nothing waits
-			conn.of = &bounded{server: &Server{stopping: make(chan struct{})}}
-			_, err := io.Copy(io.Discard, newStreams(conn, 64<<10))
-			require.NoError(t, err)
-			require.Equal(t, c.held, conn.heldUntil() > 0)
+			require.Equal(t, c.held, afterFrames(t, c.address, c.write).heldUntil() > 0)
 		})
 	}
+}
+
+// TestARequestAfterTooManyFramesHasItsOwn: what came before is paid for by the time that the connection was held up.
+func TestARequestAfterTooManyFramesHasItsOwn(t *testing.T) {
+	const more = 50
+	conn := afterFrames(t, "client", func(f *http2.Framer, header []byte) {
+		ping(t, f, frameBurst+more)
+		require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header, EndStream: true, EndHeaders: true}))
+		ping(t, f, framesPerRequest)
+	})
+	require.LessOrEqual(t, conn.heldUntil(), sinceStart()+more*frameInterval)
+}
+
+func ping(t *testing.T, f *http2.Framer, n int) {
+	for range n {
+		require.NoError(t, f.WritePing(false, [8]byte{1}))
+	}
+}
+
+// afterFrames returns a connection of an address, on which nothing waits, after all that a client writes was read.
+func afterFrames(t *testing.T, address string, write func(*http2.Framer, []byte)) *counted {
+	t.Helper()
+	client := sent(func(f *http2.Framer, block func(...string) []byte) { write(f, block(wellFormedHeader...)) })
+	conn := &counted{Conn: &sentBy{from: bytes.NewReader(client)}, address: address, closed: make(chan struct{})}
+	close(conn.closed)
+	conn.of = &bounded{server: &Server{stopping: make(chan struct{})}}
+	_, err := io.Copy(io.Discard, newStreams(conn, 64<<10))
+	require.NoError(t, err)
+	return conn
 }
 
 // FuzzStreams passes on anything. What comes out are the preface and whole frames, or their beginning.

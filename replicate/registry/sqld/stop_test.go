@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,8 +85,8 @@ func TestAServerThatWasStoppedIsNotStartedAgain(t *testing.T) {
 	require.Equal(t, started, s.PID(), "nor is a later one, for what an earlier one had")
 }
 
-// TestALateSentinelIsRemovedBeforeAnotherMayRunThere: it would be the other's then.
-func TestALateSentinelIsRemovedBeforeAnotherMayRunThere(t *testing.T) {
+// sentinelLeft starts a program that leaves a late sentinel when it is stopped, and ends with a status.
+func sentinelLeft(t *testing.T, status int) *Server {
 	dir, program := t.TempDir(), filepath.Join(t.TempDir(), "program")
 	path, started := sentinel(dir), filepath.Join(dir, "started")
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
@@ -93,26 +94,40 @@ func TestALateSentinelIsRemovedBeforeAnotherMayRunThere(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	long := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(path, long, long))
-	script := fmt.Sprintf("#!/bin/sh\ntrap 'rm %[1]q; : > %[1]q; exit 0' INT\n: > %[2]q\nwhile :; do sleep 0.01; done\n", path, started)
+	script := fmt.Sprintf("#!/bin/sh\ntrap 'rm %[1]q; : > %[1]q; exit %[3]d' INT\n: > %[2]q\nwhile :; do sleep 0.01; done\n", path, started, status)
 	require.NoError(t, os.WriteFile(program, []byte(script), 0o700))
 	s := &Server{Config: Config{Program: program, Dir: dir}}
-	defer s.Kill()
 	require.NoError(t, s.Start())
+	t.Cleanup(s.Kill)
 	require.Eventually(t, func() bool { return exists(started) }, time.Minute, time.Millisecond)
+	return s
+}
 
-	seed := s.current()
-	seed.taking.Lock() // what works with a seed takes its time
+// TestALateSentinelIsRemovedBeforeAnotherMayRunThere: it would be the other's then.
+func TestALateSentinelIsRemovedBeforeAnotherMayRunThere(t *testing.T) {
+	s := sentinelLeft(t, 0)
+	path, busy := sentinel(s.Dir), s.current()
+	busy.taking.Lock() // what works with a seed takes its time
+	done := sync.OnceFunc(busy.taking.Unlock)
+	defer done()
 	stopped := make(chan struct{})
 	go func() { s.Stop(); close(stopped) }()
-	<-seed.ended
-	other, err := takeDir(dir, newOutput(nil))
+	<-busy.ended
+	other, err := takeDir(s.Dir, newOutput(nil))
 	require.NoError(t, err)
+	defer other.release()
 	require.NoFileExists(t, path)
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	seed.taking.Unlock()
+	done()
 	<-stopped
 	require.FileExists(t, path, "that of the other")
-	other.release()
+}
+
+// TestALateSentinelOfAServerThatFailedIsLeft: it did not close its database in order.
+func TestALateSentinelOfAServerThatFailedIsLeft(t *testing.T) {
+	s := sentinelLeft(t, 1)
+	s.Stop()
+	require.FileExists(t, sentinel(s.Dir))
 }
 
 // TestEachFileIsGivenForWhatItIs, to a primary and to a replica.
