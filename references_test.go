@@ -8,23 +8,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
 )
 
 // documents returns the text of every document, by its path.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
-	texts := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "clients/*.md", "clients/*/README.md"} {
-		files, err := filepath.Glob(pattern)
-		require.NoError(t, err)
-		require.NotEmpty(t, files, pattern)
-		for _, file := range files {
-			content, err := os.ReadFile(file)
-			require.NoError(t, err)
-			texts[file] = string(content)
-		}
-	}
-	return texts
+	return testkit.Texts(t, "*.md", "docs/*.md", "clients/*.md", "clients/*/README.md")
 }
 
 var (

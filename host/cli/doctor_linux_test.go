@@ -263,6 +263,31 @@ func TestDoctorTellsWhatItFoundThoughTheNodesAreNotListed(t *testing.T) {
 	require.Equal(t, exitFailure, d.code)
 }
 
+// TestDoctorThatIsInterruptedSuspectsNobody: the writer was asked for the nodes, and had no time to answer.
+func TestDoctorThatIsInterruptedSuspectsNobody(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/readyz":
+			io.WriteString(w, "ready\n")
+		case "/v1/health":
+			io.WriteString(w, "{}")
+		default:
+			asked <- struct{}{}
+			<-r.Context().Done()
+		}
+	}))
+	defer server.Close()
+	p := start("doctor", "client", "--writer", server.URL, "--token", operatorToken)
+	select {
+	case <-asked:
+	case <-time.After(time.Minute):
+		t.Fatal(p.stdout, p.stderr)
+	}
+	require.NotEqual(t, exitOK, p.halt())
+	require.NotContains(t, p.stdout.String(), "WRONG")
+}
+
 // TestDoctorLooksBehindTheGateOfAPrimary, which answers for a database that hangs or is not there, and accepts
 // connections.
 func TestDoctorLooksBehindTheGateOfAPrimary(t *testing.T) {

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -11,6 +9,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
 )
 
 // foreign are flags and variables in documents that are of other programs, or of this project's scripts and tests.
@@ -20,18 +20,7 @@ var foreign = strings.Fields(`--ignore-scripts --insecure --prefix --shell --sys
 // documentsForPeople returns the documents and guides for people, by their paths.
 func documentsForPeople(t *testing.T) map[string]string {
 	t.Helper()
-	texts := map[string]string{}
-	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../deploy/*/*", "../reference/guides/*.html"} {
-		files, err := filepath.Glob(pattern)
-		require.NoError(t, err)
-		require.NotEmpty(t, files, pattern)
-		for _, file := range files {
-			content, err := os.ReadFile(file)
-			require.NoError(t, err)
-			texts[file] = string(content)
-		}
-	}
-	return texts
+	return testkit.Texts(t, "../../*.md", "../../docs/*.md", "../../deploy/*/*", "../reference/guides/*.html")
 }
 
 // flagsOfCommands returns each flag of the program by its name: those of all commands that have it.
