@@ -73,6 +73,9 @@ func open(path string, readonly bool) (*sql.DB, error) {
 	}
 	if err := db.Ping(); err != nil {
 		db.Close()
+		if short := CutShort(path); short != nil && errors.Is(err, sqlite3.CORRUPT) {
+			err = fmt.Errorf("%w: %w; put a whole copy in its place", err, short)
+		}
 		return nil, fmt.Errorf("open database %s: %w", path, err)
 	}
 	return db, nil

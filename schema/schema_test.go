@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -377,6 +378,22 @@ func TestAFileThatIsNoDatabaseIsNamed(t *testing.T) {
 	for _, open := range []func(string) (*sql.DB, error){OpenFile, OpenReadOnly, OpenPrivate} {
 		_, err = open(missing)
 		require.ErrorIs(t, err, os.ErrNotExist)
+	}
+}
+
+func TestADatabaseThatWasCutShortIsCalledThat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "registry.db")
+	db, err := OpenFile(path)
+	require.NoError(t, err)
+	require.NoError(t, Migrate(context.Background(), db, Registry))
+	require.NoError(t, db.Close())
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, info.Size()/2))
+	for _, open := range []func(string) (*sql.DB, error){OpenFile, OpenReadOnly} {
+		_, err := open(path)
+		require.ErrorIs(t, err, sqlite3.CORRUPT)
+		require.ErrorContains(t, err, fmt.Sprintf("it has %d of %d bytes; put a whole copy in its place", info.Size()/2, info.Size()))
 	}
 }
 
