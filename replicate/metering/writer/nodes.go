@@ -104,7 +104,25 @@ func (w *Writer) retireNode(r *http.Request, p httprouter.Params) (any, error) {
 	answer := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) (Node, error) {
 		return readNode(ctx, tx, now, l, name)
 	}
-	return apply(w, r, edit[Node]{change: change, answer: answer})
+	return apply(w, r, edit[Node]{change: change, answer: answer, committed: w.noteRetired})
+}
+
+// noteRetired ends what a node still gets from this writer, if it is retired.
+func (w *Writer) noteRetired(n Node) {
+	if !n.Retired {
+		return // only its earlier epochs were written off
+	}
+	w.mu.Lock()
+	w.retired[n.Name] = true
+	w.mu.Unlock()
+	w.reports.dropTokens(n.Name)
+}
+
+// isRetired reports whether a node is retired.
+func (w *Writer) isRetired(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.retired[name]
 }
 
 const selectNodes = `SELECT name, created_at FROM node`

@@ -89,12 +89,16 @@ func (s *reportStore) put(rw http.ResponseWriter, r *http.Request, _ httprouter.
 		return
 	}
 	report.Node, report.At = name, s.w.config.Now().UTC()
+	retired := s.w.isRetired(name)
 	s.mu.Lock()
 	if s.byEdge == nil {
 		s.byEdge = make(map[string]Report)
 	}
 	s.byEdge[name] = report
-	answer := ReportAnswer{ReadTokens: s.tokens[name]}
+	var answer ReportAnswer
+	if !retired {
+		answer.ReadTokens = s.tokens[name]
+	}
 	s.mu.Unlock()
 	rw.Header().Set("Content-Type", "application/json")
 	rw.Header().Set("Cache-Control", "no-store")
@@ -129,7 +133,7 @@ type ReportAnswer struct {
 }
 
 // PassReadTokens leaves tokens for an edge's replicas, by database, which the edge gets in the answer
-// to its next report. The writer keeps them in memory.
+// to its next report. The writer keeps them in memory. It returns ErrRetired for an edge that is retired.
 func (c *Client) PassReadTokens(ctx context.Context, node string, tokens map[string]string) error {
 	path := "/v1/nodes/" + url.PathEscape(node) + "/read-tokens"
 	_, err := changeOnce[struct{}](ctx, c, "pass tokens on", http.MethodPut, path, ReportAnswer{tokens})
@@ -145,8 +149,11 @@ func (s *reportStore) putTokens(r *http.Request, p httprouter.Params) (any, erro
 	name := p.ByName("name")
 	setActDetail(r, "tokens for "+strings.Join(slices.Sorted(maps.Keys(body.ReadTokens)), ", "))
 	change := func(_ context.Context, _ *sql.Tx, _ int64, l *ledger.Ledger) error {
-		if l.Edge(name) == nil {
+		switch e := l.Edge(name); {
+		case e == nil:
 			return notFound("node", name)
+		case e.Retired:
+			return ErrRetired
 		}
 		return nil
 	}
@@ -161,4 +168,11 @@ func (s *reportStore) keepTokens(node string, tokens map[string]string) {
 		s.tokens = make(map[string]map[string]string)
 	}
 	s.tokens[node] = tokens
+}
+
+// dropTokens forgets the tokens of a retired edge.
+func (s *reportStore) dropTokens(node string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tokens, node)
 }

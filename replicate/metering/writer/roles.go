@@ -115,7 +115,7 @@ func checkRole(r *http.Request, needed Role) error {
 
 // readTokens reads the tokens of edges and operators from the ledger.
 func (w *Writer) readTokens(ctx context.Context) error {
-	nodes, err := loadTokens(ctx, w.config.Ledger)
+	nodes, retired, err := loadTokens(ctx, w.config.Ledger)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (w *Writer) readTokens(ctx context.Context) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tokens, w.operators = nodes, append(operators, firstToken(w.config.OperatorToken))
+	w.tokens, w.retired, w.operators = nodes, retired, append(operators, firstToken(w.config.OperatorToken))
 	return nil
 }
 

@@ -22,8 +22,8 @@ func TestAListThatBreaksOffIsNoShorterList(t *testing.T) {
 
 	_, err = db.Exec(`ALTER TABLE node RENAME TO away`)
 	require.NoError(t, err)
-	_, err = db.Exec(`CREATE VIEW node AS SELECT 'one' AS name, zeroblob(32) AS token_hash UNION ALL SELECT 'two', abs(-9223372036854775808)`)
+	_, err = db.Exec(`CREATE VIEW node AS SELECT 'one' AS name, zeroblob(32) AS token_hash, 0 AS retired UNION ALL SELECT 'two', abs(-9223372036854775808), 0`)
 	require.NoError(t, err)
-	_, err = loadTokens(t.Context(), db)
+	_, _, err = loadTokens(t.Context(), db)
 	require.ErrorContains(t, err, "overflow")
 }

@@ -53,7 +53,9 @@ func (w *Writer) serveSync(rw http.ResponseWriter, r *http.Request, _ httprouter
 		w.fail(rw, r, ErrMalformed)
 		return
 	}
-	w.clocks.note(name, message)
+	if !w.isRetired(name) {
+		w.clocks.note(name, message)
+	}
 	r, span := w.traceSync(r, name, message)
 	reply, err := w.exchange(r.Context(), name, message)
 	endSync(span, err)

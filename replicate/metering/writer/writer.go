@@ -95,6 +95,8 @@ type Writer struct {
 
 	mu     sync.Mutex
 	tokens map[[32]byte]string // hash of an edge's token → name
+	// retired are the names of retired edges: these get nothing more, and their clocks do not count.
+	retired map[string]bool
 	// operators are the tokens of the operators' API, ended ones too.
 	operators []operatorToken
 	// tokensChanged says that both have to be read again.
@@ -233,24 +235,29 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func loadTokens(ctx context.Context, db *sql.DB) (map[[32]byte]string, error) {
-	rows, err := db.QueryContext(ctx, `SELECT name, token_hash FROM node`)
+// loadTokens reads the names of edges by the hashes of their tokens, and which edges are retired.
+func loadTokens(ctx context.Context, db *sql.DB) (tokens map[[32]byte]string, retired map[string]bool, err error) {
+	rows, err := db.QueryContext(ctx, `SELECT name, token_hash, retired FROM node`)
 	if err != nil {
-		return nil, fmt.Errorf("load node tokens: %w", err)
+		return nil, nil, fmt.Errorf("load node tokens: %w", err)
 	}
 	defer rows.Close()
-	tokens := map[[32]byte]string{}
+	tokens, retired = map[[32]byte]string{}, map[string]bool{}
 	for rows.Next() {
 		var name string
 		var hash []byte
-		if err := rows.Scan(&name, &hash); err != nil {
-			return nil, fmt.Errorf("load node tokens: %w", err)
+		var isRetired bool
+		if err := rows.Scan(&name, &hash, &isRetired); err != nil {
+			return nil, nil, fmt.Errorf("load node tokens: %w", err)
 		}
 		if len(hash) == 32 {
 			tokens[[32]byte(hash)] = name
 		}
+		if isRetired {
+			retired[name] = true
+		}
 	}
-	return tokens, rows.Err()
+	return tokens, retired, rows.Err()
 }
 
 // Close gives the ledger up when Run was never called, as in a command that fails in between: else the next

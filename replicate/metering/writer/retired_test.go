@@ -1,0 +1,64 @@
+package writer
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/syncproto"
+)
+
+// TestARetiredNodeGetsNoMoreReadTokens: who has its machine could read the databases with them for another month.
+func TestARetiredNodeGetsNoMoreReadTokens(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	tokens := map[string]string{"access": "made-up"}
+	edges := map[string]*Client{}
+	for _, name := range []string{"east", "west"} {
+		node, err := client.AddNode(t.Context(), name)
+		require.NoError(t, err)
+		require.NoError(t, client.PassReadTokens(t.Context(), name, tokens))
+		edges[name] = clientOf(w, node.Token)
+	}
+	given := func(name string) map[string]string {
+		answer, err := edges[name].Report(t.Context(), Report{})
+		require.NoError(t, err)
+		return answer.ReadTokens
+	}
+	_, err := client.RetireNode(t.Context(), "east", true)
+	require.NoError(t, err)
+	require.Equal(t, tokens, given("east"), "it stays in service")
+	_, err = client.RetireNode(t.Context(), "east", false)
+	require.NoError(t, err)
+	require.Empty(t, given("east"))
+	require.NotContains(t, w.reports.tokens, "east")
+	require.Equal(t, tokens, given("west"))
+	require.ErrorIs(t, client.PassReadTokens(t.Context(), "east", tokens), ErrRetired)
+	require.ErrorIs(t, client.PassReadTokens(t.Context(), "north", tokens), ErrNotFound)
+	require.Empty(t, given("east"))
+
+	// The outcome of a retirement may be unknown: then the ledger says who is retired.
+	_, err = w.config.Ledger.Exec(`UPDATE node SET retired = 1 WHERE name = 'west'`)
+	require.NoError(t, err)
+	require.NoError(t, w.readTokens(t.Context()))
+	require.Empty(t, given("west"))
+}
+
+// TestTheClockOfARetiredNodeDoesNotCount: nobody sets it any more, and its machine may be in other hands.
+func TestTheClockOfARetiredNodeDoesNotCount(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	node, err := client.AddNode(t.Context(), "east")
+	require.NoError(t, err)
+	_, err = client.RetireNode(t.Context(), "east", false)
+	require.NoError(t, err)
+	m := syncproto.Message{Number: 1, Hello: &syncproto.Hello{Boot: 1, NowMillis: clock.now().Add(-time.Hour).UnixMilli()}}
+	r := httptest.NewRequest(http.MethodPost, SyncPath, bytes.NewReader(m.Encode()))
+	r.Header.Set("Authorization", "Bearer "+node.Token)
+	answer := httptest.NewRecorder()
+	w.Handler().ServeHTTP(answer, r)
+	require.Equal(t, http.StatusOK, answer.Code)
+	require.Empty(t, w.clocks.wrong())
+}
