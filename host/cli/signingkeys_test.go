@@ -110,6 +110,47 @@ func TestARenewalOfNothingIsAnEmptyList(t *testing.T) {
 	require.Equal(t, "[]\n", p.stdout.String())
 }
 
+// TestOneNodeThatCanNotBeRenewedKeepsNoOtherFromItsTokens: theirs would end, and each edge would read no replica any more. Who
+// runs it is told which, and that it failed; a node that was retired meanwhile needs none.
+func TestOneNodeThatCanNotBeRenewedKeepsNoOtherFromItsTokens(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	require.Equal(t, exitOK, <-start("trust", "init", "--trust", dir).ended)
+	answers := map[string]string{
+		"bad": `{"status":500,"code":"internal","detail":"internal error of the writer"}`, "gone": `{"status":409,"code":"retired","detail":"retired"}`,
+		"worse": `{"status":403,"code":"forbidden","detail":"not this one"}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
+		if r.Method == http.MethodGet {
+			io.WriteString(w, `{"data":[{"name":"bad"},{"name":"east"},{"name":"gone"},{"name":"worse"},{"name":"west"}]}`)
+			return
+		}
+		if problem := answers[strings.Split(r.URL.Path, "/")[3]]; problem != "" {
+			w.WriteHeader(http.StatusConflict)
+			io.WriteString(w, problem)
+			return
+		}
+		io.WriteString(w, "{}")
+	}))
+	defer server.Close()
+	renew := func() *program {
+		p := start("trust", "renew", "--json", "--trust", dir, "--writer", server.URL, "--token", "a token")
+		require.Equal(t, exitFailure, <-p.ended)
+		return p
+	}
+	p := renew()
+	var renewed []writer.Node
+	require.NoError(t, json.Unmarshal([]byte(p.stdout.String()), &renewed))
+	require.Equal(t, []writer.Node{{Name: "east"}, {Name: "west"}}, renewed)
+	require.Contains(t, p.stderr.String(), "2 of 5 nodes have no new tokens:\nrenew the tokens of bad: ")
+	require.Contains(t, p.stderr.String(), "renew the tokens of worse: pass tokens on: not this one\nhint: ")
+
+	answers["east"], answers["west"], answers["worse"] = answers["gone"], answers["gone"], answers["gone"]
+	p = renew()
+	require.Empty(t, p.stdout.String())
+	require.Contains(t, p.stderr.String(), "regedge: renew the tokens of bad: ")
+}
+
 // TestRenewedTokensAreGoodForAsLongAsAsked, at replicas.
 func TestRenewedTokensAreGoodForAsLongAsAsked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trust")

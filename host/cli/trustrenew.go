@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -33,27 +34,23 @@ passes them on with its answer to the edge's next report. A timer runs it (deplo
 needs an operators' token with the role nodes.`
 }
 
-// Run renews the tokens.
+// Run renews the tokens. One node's failure does not keep the others from theirs: those that have none end in time.
 func (c *trustRenew) Run(ctx context.Context, m *Main) error {
 	opened, err := openTrust(c.Trust, m)
 	if err != nil {
 		return err
 	}
-	return show(m, &c.operator, func(w *writer.Client) ([]writer.Node, error) {
+	var failed error // of some nodes, while others were renewed
+	err = show(m, &c.operator, func(w *writer.Client) ([]writer.Node, error) {
 		nodes, err := w.Nodes(ctx)
 		if err != nil {
 			return nil, err
 		}
-		renewed := []writer.Node{}
-		for _, n := range nodes {
-			if n.Retired {
-				continue
-			}
-			if err := c.renew(ctx, retrying(m, w), opened, n.Name); err != nil {
-				return nil, err
-			}
-			renewed = append(renewed, n)
+		renewed, err := c.renewAll(ctx, m, w, opened, slices.DeleteFunc(nodes, func(n writer.Node) bool { return n.Retired }))
+		if len(renewed) == 0 {
+			return renewed, err
 		}
+		failed = err
 		return renewed, nil
 	}, func(table *tabwriter.Writer, nodes []writer.Node) {
 		row(table, "NODE", "TOKENS END")
@@ -61,18 +58,41 @@ func (c *trustRenew) Run(ctx context.Context, m *Main) error {
 			row(table, n.Name, m.Now().Add(c.Life).UTC().Format(time.RFC3339))
 		}
 	})
+	return errors.Join(err, c.explain(failed))
 }
 
-func (c *trustRenew) renew(ctx context.Context, w *writer.Client, opened *pki.Trust, node string) error {
+// renewAll renews the tokens of each node, and returns those whose tokens were renewed. The error names the others.
+func (c *trustRenew) renewAll(ctx context.Context, m *Main, w *writer.Client, opened *pki.Trust, nodes []writer.Node) ([]writer.Node, error) {
+	renewed, patient := []writer.Node{}, retrying(m, w)
+	var failed []error
+	for _, n := range nodes {
+		tokens, err := c.newTokens(opened)
+		if err != nil {
+			return renewed, err
+		}
+		switch err := patient.PassReadTokens(ctx, n.Name, tokens); {
+		case err == nil:
+			renewed = append(renewed, n)
+		case errors.Is(err, writer.ErrRetired): // meanwhile
+		default:
+			failed = append(failed, fmt.Errorf("renew the tokens of %s: %w", n.Name, err))
+			patient = w // it was waited for long enough
+		}
+	}
+	if len(failed) < 2 {
+		return renewed, errors.Join(failed...)
+	}
+	return renewed, fmt.Errorf("%d of %d nodes have no new tokens:\n%w", len(failed), len(nodes), errors.Join(failed...))
+}
+
+// newTokens makes tokens for the replicas of one edge, by database.
+func (c *trustRenew) newTokens(opened *pki.Trust) (map[string]string, error) {
 	tokens := map[string]string{}
 	for _, database := range pki.Databases {
 		var err error
 		if tokens[database], err = newToken(opened, database, pki.ReadOnly, c.Life); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if err := w.PassReadTokens(ctx, node, tokens); err != nil {
-		return fmt.Errorf("renew the tokens of %s: %w", node, err)
-	}
-	return nil
+	return tokens, nil
 }
