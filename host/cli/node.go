@@ -34,16 +34,30 @@ func (c *nodeAdd) Run(ctx context.Context, m *Main) error {
 			return err
 		}
 	}
-	err := change(ctx, m, &c.changing, "node list", func(ctx context.Context, w *writer.Client) (writer.NewNode, error) {
-		return w.AddNode(ctx, c.Name)
-	}, newNodeTable)
-	switch {
-	case errors.Is(err, writer.ErrTaken):
+	var unmade error // the node is there, and its token is shown, though the rest could not be made
+	err := change(ctx, m, &c.changing, "node list", func(ctx context.Context, w *writer.Client) (made newEdge, err error) {
+		if made.NewNode, err = w.AddNode(ctx, c.Name); err == nil && opened != nil {
+			made.edgeSecrets, unmade = newEdgeSecrets(opened, c.Name)
+		}
+		return made, err
+	}, newEdgeTable)
+	if errors.Is(err, writer.ErrTaken) {
 		return hint.With(err, "regedge node token %s gives it another token, regedge trust token and regedge trust machine edge-%[1]s the rest; if it is retired (regedge node list), take another name", c.Name)
-	case err != nil || opened == nil:
-		return err
 	}
-	return edgeSecrets(m, opened, c.Name)
+	return errors.Join(err, unmade)
+}
+
+// newEdge is a new node, with what its edge needs beside its token if the trust directory is given.
+type newEdge struct {
+	writer.NewNode
+	*edgeSecrets
+}
+
+func newEdgeTable(table *tabwriter.Writer, e newEdge) {
+	newNodeTable(table, e.NewNode)
+	if e.edgeSecrets != nil {
+		e.edgeSecrets.write(table)
+	}
 }
 
 type nodeList struct{ listing }

@@ -96,6 +96,37 @@ func TestATokenEndsAfterItsLife(t *testing.T) {
 	}
 }
 
+// TestANewNodeIsOneDocument for programs, with what its edge needs. What can't be made costs nobody the node's token, which is
+// shown once.
+func TestANewNodeIsOneDocument(t *testing.T) {
+	c := startCentre(t)
+	dir := filepath.Join(t.TempDir(), "trust")
+	require.Equal(t, exitOK, <-start("trust", "init", "--trust", dir).ended)
+	add := func(name string, want int) (made map[string]any) {
+		p := start("node", "add", name, "--json", "--trust", dir, "--writer", c.url(), "--token", operatorToken)
+		require.Equal(t, want, <-p.ended, p.stderr.String())
+		require.NoError(t, json.Unmarshal([]byte(p.stdout.String()), &made), p.stdout.String())
+		require.Equal(t, name, made["name"])
+		require.Contains(t, made["token"], "reg_node_")
+		return made
+	}
+	made := add("mumbai", exitOK)
+	for database, key := range made["jwt_keys"].(map[string]any) {
+		good, err := pki.Verifier(key.(string), time.Now)
+		require.NoError(t, err)
+		require.True(t, good(made["read_tokens"].(map[string]any)[database].(string)), database)
+	}
+	require.Len(t, made["read_tokens"], 2)
+	for _, file := range []string{"tls_ca", "tls_cert", "tls_key"} {
+		require.FileExists(t, made[file].(string))
+	}
+	text := start("node", "add", "pune", "--trust", dir, "--writer", c.url(), "--token", operatorToken)
+	require.Equal(t, exitOK, <-text.ended, text.stderr.String())
+	require.Regexp(t, `(?m)^reg_node_\w+$[^$]*^registry  ey\S+$\n^access    ey\S+$[^$]*^--tls-ca \S+ --tls-cert \S+/edge-pune.crt --tls-key `, text.stdout.String(), "as scripts read it")
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "edge-delhi.key"), 0o700)) // in its place
+	require.NotContains(t, add("delhi", exitFailure), "read_tokens")
+}
+
 // TestARenewalOfNothingIsAnEmptyList for programs, which go through it.
 func TestARenewalOfNothingIsAnEmptyList(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trust")

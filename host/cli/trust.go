@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 	"time"
@@ -174,21 +175,36 @@ func newToken(opened *pki.Trust, database string, right pki.Right, life time.Dur
 	return token, err
 }
 
-// edgeSecrets prints what an edge needs beside its token of the writer.
-func edgeSecrets(m *Main, opened *pki.Trust, name string) error {
-	fmt.Fprintln(m.Stdout, "\nFor its replicas, tokens that may only read (REGEDGE_REGISTRY_TOKEN, REGEDGE_ACCESS_TOKEN), for 30 days; regedge trust renew replaces them:")
+// edgeSecrets are what an edge needs beside its token of the writer. All but the tokens are paths.
+type edgeSecrets struct {
+	ReadTokens  map[string]string `json:"read_tokens"` // by database
+	Authority   string            `json:"tls_ca"`
+	Certificate string            `json:"tls_cert"`
+	Key         string            `json:"tls_key"`
+	PublicKeys  map[string]string `json:"jwt_keys"` // by database
+}
+
+func newEdgeSecrets(opened *pki.Trust, name string) (*edgeSecrets, error) {
+	s := &edgeSecrets{ReadTokens: map[string]string{}, Authority: opened.AuthorityFile(), PublicKeys: map[string]string{}}
+	var err error
 	for _, database := range pki.Databases {
-		token, err := newToken(opened, database, pki.ReadOnly, pki.ReadTokenLife)
-		if err != nil {
-			return err
+		if s.ReadTokens[database], err = newToken(opened, database, pki.ReadOnly, pki.ReadTokenLife); err != nil {
+			return nil, err
 		}
-		fmt.Fprintf(m.Stdout, "%-9s %s\n", database, token)
+		s.PublicKeys[database] = opened.ReplicaKeyFile(database)
 	}
-	cert, key, err := opened.Certificate("edge-" + name)
-	if err != nil {
-		return err
+	if s.Certificate, s.Key, err = opened.Certificate("edge-" + name); err != nil {
+		return nil, err
 	}
-	_, err = fmt.Fprintf(m.Stdout, "\nFor regedge replica, to be copied there with the public keys:\n--tls-ca %s --tls-cert %s --tls-key %s\n--jwt-key %s (registry), %s (access)\n",
-		opened.AuthorityFile(), cert, key, opened.ReplicaKeyFile("registry"), opened.ReplicaKeyFile("access"))
-	return err
+	return s, nil
+}
+
+// write prints them for people.
+func (s *edgeSecrets) write(w io.Writer) {
+	fmt.Fprintln(w, "\nFor its replicas, tokens that may only read (REGEDGE_REGISTRY_TOKEN, REGEDGE_ACCESS_TOKEN), for 30 days; regedge trust renew replaces them:")
+	for _, database := range pki.Databases {
+		fmt.Fprintf(w, "%-9s %s\n", database, s.ReadTokens[database])
+	}
+	fmt.Fprintf(w, "\nFor regedge replica, to be copied there with the public keys:\n--tls-ca %s --tls-cert %s --tls-key %s\n--jwt-key %s (registry), %s (access)\n",
+		s.Authority, s.Certificate, s.Key, s.PublicKeys["registry"], s.PublicKeys["access"])
 }
