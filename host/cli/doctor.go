@@ -185,7 +185,7 @@ func (c *doctorWriter) Run(ctx context.Context, m *Main) error {
 	defer m.examining("writer")()
 	e := c.exam(m, "writer")
 	noteKeys(e, c.TLSCert, c.TLSKey, c.TokenFile, c.DatabaseTokenFile, c.RegistryTokenFile, c.AccessTokenFile)
-	e.Ready(ctx, "writer", c.Listen, doctor.ReadyPath, c.TLSCert != "")
+	e.OwnWriter(ctx, c.Listen, c.TLSCert != "")
 	if c.TLSCert != "" {
 		e.Certificate("certificate", c.TLSCert, c.TLSKey, "")
 	}

@@ -148,9 +148,14 @@ const ReadyPath = "/readyz"
 
 // Ready checks the readiness page, at path, of a service of this machine that listens on address.
 func (e *Exam) Ready(ctx context.Context, what, address, path string, secure bool) bool {
+	return e.ready(ctx, what, address, path, secure) != nil
+}
+
+// ready is Ready, and returns the page of a service that is ready.
+func (e *Exam) ready(ctx context.Context, what, address, path string, secure bool) *answer {
 	address = Dialable(address)
 	if !e.connects(ctx, what, address) {
-		return false
+		return nil
 	}
 	scheme := "http://"
 	if secure {
@@ -162,11 +167,11 @@ func (e *Exam) Ready(ctx context.Context, what, address, path string, secure boo
 		e.silent(what, address, err)
 	case a.status == http.StatusOK:
 		e.OK(what, "it listens at %s and is ready", address)
-		return true
+		return a
 	default:
 		e.Wrong(what, "the other findings say more, and so does its log", "it listens at %s and is not ready: %s", address, firstLine(a.body))
 	}
-	return false
+	return nil
 }
 
 // firstLine returns an answer's first line, for people.

@@ -50,18 +50,34 @@ func (e *Exam) Writer(ctx context.Context, address, token string, kind TokenKind
 		e.Wrong(what, "does another service listen there? --writer or REGEDGE_WRITER is the address of the writer's API", "what answers at %s is not a writer (status %d)", address, a.status)
 		return false
 	}
-	if _, late, ok := strings.Cut(string(a.body), "the access database misses "); ok {
+	e.remarks(a.body)
+	e.clock(a)
+	return e.writerToken(ctx, address, token, kind)
+}
+
+// OwnWriter is Ready for the writer of this machine, with what it remarks beside being ready.
+func (e *Exam) OwnWriter(ctx context.Context, address string, secure bool) {
+	if a := e.ready(ctx, "writer", address, ReadyPath, secure); a != nil {
+		e.remarks(a.body)
+	}
+}
+
+// remarks notes what a writer says in its readiness beside being ready.
+func (e *Exam) remarks(body []byte) {
+	if _, late, ok := strings.Cut(string(body), "the access database misses "); ok {
 		e.Wrong("access at the writer", "look at the access primary (regedge-primary@access), its disk, and the writer's token for it",
 			"edges don't know of the newest changes: the access database misses %s", strings.TrimSpace(late))
 	}
-	for line := range strings.Lines(string(a.body)) {
-		if line = strings.TrimSpace(line); strings.Contains(line, "no heartbeat") {
+	for line := range strings.Lines(string(body)) {
+		switch line = strings.TrimSpace(line); {
+		case strings.Contains(line, "no heartbeat"):
 			e.Wrong("heartbeats", "look at that primary (regedge-primary@NAME), its disk and the writer's token for it; if it answers reads while all writes hang, start it again",
 				"the writer can't write to a primary, so that its replicas' age is unknown: %s", line)
+		case strings.HasPrefix(line, writer.ClockRemark):
+			e.Wrong("clock of the writer", "compare date -u at the writer and at an edge, and mend NTP on the machine that is wrong (timedatectl); don't restart the writer",
+				"the writer says, and no node is ready: %s", line)
 		}
 	}
-	e.clock(a)
-	return e.writerToken(ctx, address, token, kind)
 }
 
 // clock compares this machine's clock with the Date of an answer, to the second.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/replicate/metering/writer"
 	"regedge/schema"
 )
 
@@ -97,6 +98,32 @@ func TestARestoredLedgerIsFound(t *testing.T) {
 	require.Equal(t, 1, CountWrong(e.Findings), "%v", e.Findings)
 	require.Equal(t, []any{"heartbeats", Wrong}, []any{e.Findings[1].What, e.Findings[1].Level})
 	require.Contains(t, e.Findings[1].Found, ": registry database: no heartbeat: the writer's log says why")
+}
+
+// TestWhatAReadyWriterRemarksIsFound on its own machine too: its clock, without which no node is ready, and what it can't write.
+func TestWhatAReadyWriterRemarksIsFound(t *testing.T) {
+	said := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ready\n"+said) }))
+	defer server.Close()
+	examined := func() *Exam {
+		e := exam()
+		e.Now = time.Now
+		e.OwnWriter(t.Context(), server.Listener.Addr().String(), false)
+		require.Equal(t, OK, e.Findings[0].Level)
+		return e
+	}
+	require.Len(t, examined().Findings, 1)
+	said = writer.ClockRemark + "1h0m0s ahead of most nodes': set it right\n" + // as the writer says it
+		"registry database: no heartbeat: the writer's log says why\nthe access database misses 3 changes, the oldest for 12 s\n"
+	e := examined()
+	require.Equal(t, 3, CountWrong(e.Findings), "%v", e.Findings)
+	require.Equal(t, "clock of the writer", e.Findings[2].What)
+	require.Contains(t, e.Findings[2].Found, "1h0m0s ahead of most nodes'")
+	require.Contains(t, e.Findings[1].Found, "misses 3 changes")
+	require.Equal(t, "heartbeats", e.Findings[3].What)
+	e.Findings = nil
+	e.Writer(t.Context(), server.URL, "reg_node_made_up", EdgeToken)
+	require.Contains(t, e.Findings[2].Found, "1h0m0s ahead of most nodes'", "also to others")
 }
 
 // TestACertificateThatIsNotValidYetIsWrong, as on a machine whose clock is behind.

@@ -99,6 +99,9 @@ func (c *nodeClocks) agrees() bool {
 	return 2*near > len(list)
 }
 
+// ClockRemark begins the line of readiness that says that the writer's clock differs from the nodes'.
+const ClockRemark = "the clock of this machine is "
+
 // wrong says for people that the clock differs from the nodes', or "".
 func (c *nodeClocks) wrong() string {
 	by, ok := c.off()
@@ -106,9 +109,9 @@ func (c *nodeClocks) wrong() string {
 	case !ok || by.Abs() <= clockNear:
 		return ""
 	case by > 0:
-		return fmt.Sprintf("the clock of this machine is %v ahead of most nodes': set it right", by.Round(time.Second))
+		return fmt.Sprintf(ClockRemark+"%v ahead of most nodes': set it right", by.Round(time.Second))
 	}
-	return fmt.Sprintf("the clock of this machine is %v behind most nodes': set it right", -by.Round(time.Second))
+	return fmt.Sprintf(ClockRemark+"%v behind most nodes': set it right", -by.Round(time.Second))
 }
 
 // tell logs when the clock begins to be wrong and when it is right again.
