@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -283,6 +284,37 @@ func TestWhoHoldsTheLedgerIsTold(t *testing.T) {
 		f := found(t, func(e *Exam) { e.Ledger(t.Context(), path) })
 		require.Equal(t, c.want, Finding{Level: f.Level, Found: f.Found})
 	}
+}
+
+// TestAWriterThatWasHeardInTheFutureIsWatched: once its clock was ahead, that time stays until it has come, also when the writer
+// has died.
+func TestAWriterThatWasHeardInTheFutureIsWatched(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	db, err := schema.OpenFile(path)
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Ledger))
+	_, err = db.Exec(`UPDATE writer SET host = 'centre', pid = 7, heard = ?`, exam().Now().AddDate(1, 0, 0).UnixMilli())
+	require.NoError(t, err)
+	f := found(t, func(e *Exam) { e.Ledger(t.Context(), path) })
+	require.Equal(t, Wrong, f.Level)
+	require.Contains(t, f.Found, "process 7 at centre holds it, and is not heard: its last sign of life is of 2027-11-24T")
+	ended := make(chan struct{})
+	var alive sync.WaitGroup
+	alive.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			case <-time.After(10 * time.Millisecond):
+				db.Exec(`UPDATE writer SET heard = heard + 1`)
+			}
+		}
+	})
+	f = found(t, func(e *Exam) { e.Ledger(t.Context(), path) })
+	close(ended)
+	alive.Wait()
+	require.Equal(t, OK, f.Level, f.Found)
 }
 
 // TestWhyADatabaseRefusesATokenIsTold: it ended, there is none, or it is another's.

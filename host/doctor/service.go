@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -47,21 +48,48 @@ func (e *Exam) Ledger(ctx context.Context, file string) {
 		return
 	}
 	defer db.Close()
-	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
+	limited, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
-	holder, err := ledger.ReadHolder(ctx, db)
+	holder, err := ledger.ReadHolder(limited, db)
 	if err != nil {
 		e.Wrong(what, "is it the ledger? If it is damaged, restore its backup (docs/operations.md, \"Backup and restore\")", "%v", err)
 		return
 	}
+	const do = "does that process still run? Its log and the ledger's disk say more (dmesg, iostat); a new writer takes the ledger after 3 s"
 	heard := e.Now().Sub(time.UnixMilli(holder.Heard)).Round(time.Second)
 	switch {
 	case holder.PID == 0:
 		e.Wrong(what, "start the writer", "no writer holds it: the last one has ended in order")
+	case heard < -lagging && !isHeard(ctx, db, holder):
+		e.Wrong(what, do, "process %d at %s holds it, and is not heard: its last sign of life is of %s, by a clock that was ahead", holder.PID, holder.Host, time.UnixMilli(holder.Heard).UTC().Format(time.RFC3339))
 	case heard > lagging:
-		e.Wrong(what, "does that process still run? Its log and the ledger's disk say more (dmesg, iostat); a new writer takes the ledger after 3 s", "process %d at %s holds it, and was last heard %s ago", holder.PID, holder.Host, days(heard))
+		e.Wrong(what, do, "process %d at %s holds it, and was last heard %s ago", holder.PID, holder.Host, days(heard))
 	default:
 		e.OK(what, "process %d at %s holds it, since %s", holder.PID, holder.Host, time.UnixMilli(holder.Since).UTC().Format(time.RFC3339))
+	}
+}
+
+const (
+	// heardWithin is how long a writer may be silent: it gives a sign of life each second, as a new writer expects too.
+	heardWithin = 3 * time.Second
+	// heardPause is between two looks.
+	heardPause = 200 * time.Millisecond
+)
+
+// isHeard watches for a sign of life of a ledger's holder. The times of these only grow, so that one of a clock that was ahead
+// says nothing.
+func isHeard(ctx context.Context, db *sql.DB, before ledger.Holder) bool {
+	ctx, cancel := context.WithTimeout(ctx, heardWithin)
+	defer cancel()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(heardPause):
+		}
+		if now, err := ledger.ReadHolder(ctx, db); err == nil && now != before {
+			return true
+		}
 	}
 }
 
