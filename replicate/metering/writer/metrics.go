@@ -84,7 +84,7 @@ func (m *metrics) watch(w *Writer) {
 		disk.NewBounded(ledgerState{w.config.Ledger}), disk.NewBounded(operatorTokens{w}), w.clocks,
 		disk.NewBounded(ledgerFiles{w.location.path}), disk.Metrics(w.disks()...))
 	if w.config.Backup != "" {
-		m.registry.MustRegister(disk.NewBounded(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one, and for one that is empty or cut short.",
+		m.registry.MustRegister(disk.NewBounded(gauge("regedge_writer_backup_age_seconds", "Age of the ledger's last backup, by --backup; +Inf without one, and for one that is empty, cut short or of a time to come.",
 			func() float64 { return backupAge(w.config.Backup, w.config.Now()) })))
 	}
 	if w.config.Metrics != nil {
@@ -134,13 +134,21 @@ func oneIf(yes bool) float64 {
 	return 0
 }
 
-// backupAge is the time since a backup was written, in seconds.
+// backupAhead is how far the clock of whoever wrote a backup may be ahead of this one.
+const backupAhead = time.Minute
+
+// backupAge is the time since a backup was written, in seconds. By one of a time to come nobody would be told of its age before
+// that time.
 func backupAge(path string, now time.Time) float64 {
 	info, err := os.Stat(path)
 	if err != nil || schema.CutShort(path) != nil {
 		return math.Inf(1)
 	}
-	return now.Sub(info.ModTime()).Seconds()
+	age := now.Sub(info.ModTime())
+	if age < -backupAhead {
+		return math.Inf(1)
+	}
+	return age.Seconds()
 }
 
 // ledgerState shows what the ledger says of a restore and of its nodes. It is left out while the

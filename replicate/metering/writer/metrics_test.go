@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -65,6 +66,19 @@ func TestABackupThatMetAFullDiskIsNone(t *testing.T) {
 	for _, size := range []int64{4096, 0} {
 		require.NoError(t, os.Truncate(config.Backup, size))
 		require.Greater(t, age(), 1e18, "%d bytes", size)
+	}
+}
+
+// TestABackupOfATimeToComeIsNone: it was written by a clock that was ahead, and nobody would hear of the next ones that fail.
+func TestABackupOfATimeToComeIsNone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "backup.db")
+	db, err := schema.OpenFile(file)
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(schema.Migrate(t.Context(), db, schema.Ledger), db.Close()))
+	now := time.Now()
+	for ahead, old := range map[time.Duration]bool{0: false, time.Minute: false, time.Minute + time.Second: true, 8760 * time.Hour: true} {
+		require.NoError(t, os.Chtimes(file, now.Add(ahead), now.Add(ahead)))
+		require.Equal(t, old, backupAge(file, now) > 93_600, ahead)
 	}
 }
 
