@@ -194,7 +194,7 @@ func (w *Writer) changeAccount(r *http.Request, p httprouter.Params) (any, error
 	return apply(w, r, accountEdit(change, &id))
 }
 
-// checkAccount checks the name and e-mail address of an account; nil is not checked. The name loses the blanks around it.
+// checkAccount checks the name and e-mail address of an account; nil is not checked. Both lose the blanks around them.
 func checkAccount(name, email *string) error {
 	if name != nil {
 		*name = strings.TrimSpace(*name)
@@ -203,7 +203,9 @@ func checkAccount(name, email *string) error {
 		}
 	}
 	if email != nil {
-		return checkEmail(*email)
+		err := checkEmail(*email)
+		*email = strings.TrimSpace(*email)
+		return err
 	}
 	return nil
 }

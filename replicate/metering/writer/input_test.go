@@ -38,6 +38,11 @@ func TestTextsAreOnePrintableLine(t *testing.T) {
 		_, err = client.ChangeAccount(t.Context(), a.ID, writer.AccountChange{Email: &email})
 		require.ErrorIs(t, err, writer.ErrMalformed, "%q", email)
 	}
+	for _, email := range []string{"owner@example.com\r\n", "\towner@example.com "} {
+		a, err = client.ChangeAccount(t.Context(), a.ID, writer.AccountChange{Email: &email})
+		require.NoError(t, err)
+		require.Equal(t, "owner@example.com", a.Email)
+	}
 	none := ""
 	_, err = client.ChangeAccount(t.Context(), a.ID, writer.AccountChange{Email: &none})
 	require.NoError(t, err, "an address can be removed")
