@@ -3,10 +3,12 @@ package writer
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -228,13 +230,13 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Body = http.NoBody
 	}
 	answer := &captured{status: http.StatusOK, header: http.Header{}}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		t.handler.ServeHTTP(answer, r)
-	}()
+	done := make(chan error, 1)
+	go func() { done <- t.serve(answer, r) }()
 	select {
-	case <-done:
+	case err := <-done:
+		if err != nil {
+			return nil, err
+		}
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
@@ -244,6 +246,17 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 		Header: answer.header, ContentLength: int64(answer.body.Len()),
 		Body: io.NopCloser(&answer.body), Request: r,
 	}, nil
+}
+
+// serve calls the handler. A panic of it is an error of this request, as over a network: it must not end the process.
+func (t inProcess) serve(answer *captured, r *http.Request) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	t.handler.ServeHTTP(answer, r)
+	return nil
 }
 
 // captured is a ResponseWriter that stores the response.

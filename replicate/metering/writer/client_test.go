@@ -111,6 +111,16 @@ func TestACallerInTheProcessLeavesWhenItsTimeIsOver(t *testing.T) {
 	})
 }
 
+// TestAPanicEndsACallAndNotTheProcess: the dashboard calls so what edges sync with.
+func TestAPanicEndsACallAndNotTheProcess(t *testing.T) {
+	broken := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") })
+	client := NewClient("http://writer", "token", &http.Client{Transport: InProcess(broken)})
+	_, err := client.Plans(t.Context())
+	require.ErrorContains(t, err, "panic: broken\n")
+	_, err = client.AddNode(t.Context(), "one")
+	require.ErrorIs(t, err, ErrUncertain)
+}
+
 // TestTheSuccessOfAnotherServiceIsNone: what says yes to everything has added no credits.
 func TestTheSuccessOfAnotherServiceIsNone(t *testing.T) {
 	for _, content := range []string{"<html>Please sign in</html>", "{}", ""} {
