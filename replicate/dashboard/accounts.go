@@ -51,9 +51,9 @@ func listRefusal(err error) error {
 }
 
 func (d *Dashboard) addAccount(v *visit) (answer, error) {
-	name, plan := printable(v.line("name"), maxName), v.line("plan")
-	if name == "" {
-		return d.accounts(v, "The account needs a name.")
+	name, plan := v.line("name"), v.line("plan")
+	if words := wordsOfName(name, "The account needs a name."); words != "" {
+		return d.accounts(v, words)
 	}
 	ctx := writer.WithAct(v.r.Context(), v.act("create account", 0, name+", plan "+plan))
 	a, err := d.client.AddAccount(ctx, name, "", plan)

@@ -79,9 +79,9 @@ func endedRefusal(err error) error {
 }
 
 func (d *Dashboard) renameKey(v *visit) (answer, error) {
-	name := printable(v.line("name"), maxName)
-	if name == "" {
-		return d.keyWith(v, wordsNoName)
+	name := v.line("name")
+	if words := wordsOfName(name, wordsNoName); words != "" {
+		return d.keyWith(v, words)
 	}
 	return d.changeOwnKey(v, "rename key", " to "+name, "renamed", writer.KeyChange{Name: &name})
 }

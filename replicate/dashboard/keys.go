@@ -5,12 +5,25 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"regedge/replicate/metering/writer"
 )
 
-// maxName bounds the name of a key or an account, in characters.
+// maxName bounds the name of a key, a token or an account, in characters.
 const maxName = 60
+
+// wordsOfName returns why a name is refused: none, as it says for what, or one that is too long, of which the rest would be
+// lost unseen.
+func wordsOfName(name, none string) string {
+	switch {
+	case name == "":
+		return none
+	case utf8.RuneCountInString(name) > maxName:
+		return fmt.Sprintf("A name has at most %d characters.", maxName)
+	}
+	return ""
+}
 
 // maxRevoked bounds how many revoked keys a page lists: the newest.
 const maxRevoked = 20
@@ -72,9 +85,9 @@ type newKeyData struct{ writer.NewKey }
 func (d *Dashboard) makeKey(v *visit) (answer, error) {
 	var form keyForm
 	form.keep(v)
-	settings := writer.KeySettings{Name: printable(form.Name, maxName), Allowed: form.networks()}
-	if settings.Name == "" {
-		return d.keys(v, wordsNoName, form)
+	settings := writer.KeySettings{Name: form.Name, Allowed: form.networks()}
+	if words := wordsOfName(settings.Name, wordsNoName); words != "" {
+		return d.keys(v, words, form)
 	}
 	var err error
 	if settings.Expires, err = d.chosenEnd(v); err != nil {

@@ -56,9 +56,9 @@ func makerName(by string) string {
 
 // makeToken makes a token for the owner's programs and shows it, once.
 func (d *Dashboard) makeToken(v *visit) (answer, error) {
-	name := printable(v.line("name"), maxName)
-	if name == "" {
-		return d.tokens(v, "The token needs a name: what it is for.")
+	name := v.line("name")
+	if words := wordsOfName(name, "The token needs a name: what it is for."); words != "" {
+		return d.tokens(v, words)
 	}
 	days, err := strconv.Atoi(v.line("days"))
 	role := writer.Role(v.line("role"))

@@ -141,3 +141,30 @@ func TestANoteIsKeptUpToItsLimit(t *testing.T) {
 	people, _, _ = strings.Cut(people, "</section>")
 	require.Regexp(t, `(?s)a@example\.com.*b@example\.com.*c@example\.com</span></a></li></ul>`, people)
 }
+
+// TestALongNameIsRefused, not cut unseen: a script that sends forms would not find what it made.
+func TestALongNameIsRefused(t *testing.T) {
+	w := newWorld(t)
+	owner, _ := w.owner("Acme", 0)
+	most := strings.Repeat("ക", 60)
+	owner.submit("/keys", "/keys", "name", most)
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM api_key WHERE name = ?`, most))
+	operator := w.operator()
+	for name, submit := range map[string]func(name string) page{
+		"a key":         func(name string) page { return owner.submit("/keys", "/keys", "name", name) },
+		"a renamed key": func(name string) page { return owner.submit("/keys/1", "/keys/1/name", "name", name) },
+		"a token": func(name string) page {
+			return owner.submit("/settings/tokens", "/settings/tokens", "name", name, "days", "1", "role", "read")
+		},
+		"an account": func(name string) page {
+			return operator.submit("/accounts", "/accounts", "name", name, "plan", "starter")
+		},
+	} {
+		p := submit(most + "ക")
+		require.Equal(t, http.StatusUnprocessableEntity, p.StatusCode, name)
+		require.Contains(t, p.text(), "A name has at most 60 characters.", name)
+	}
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM api_key`)+w.count(`SELECT count(*) FROM owner_token`), "nothing was made")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM api_key WHERE name = ?`, most))
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM account`))
+}
