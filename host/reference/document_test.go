@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler"
+	"regedge/handler/charge"
 	"regedge/internal/testkit"
 )
 
@@ -95,6 +97,40 @@ func TestEveryFieldIsRequiredAndDescribed(t *testing.T) {
 		}
 		require.ElementsMatch(t, fields, schema.Required, "%s: every field is always present", name)
 	}
+}
+
+// TestTheOrderOfFaultsIsTheContractsEverywhere: in the document, and in the guide.
+func TestTheOrderOfFaultsIsTheContractsEverywhere(t *testing.T) {
+	section := func(file, from, to string) string {
+		t.Helper()
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		_, found, ok := strings.Cut(string(text), from)
+		require.True(t, ok, file)
+		found, _, ok = strings.Cut(found, to)
+		require.True(t, ok, file)
+		return strings.Join(strings.Fields(found), " ")
+	}
+	contract := section("../../docs/contract.md", "## Which answer wins", "##")
+	faults := section("openapi.yaml", "the first of these answers: ", ".\n")
+	guide := section("guides/errors.html", "the first of these is given: ", ".</p>")
+	atContract, atGuide := -1, -1
+	var inOrder []string
+	for _, fault := range []struct{ code, words, guide string }{
+		{handler.RouteNotFound, "route", "404 for an unknown path"}, {handler.MethodNotAllowed, "method", "405"}, {handler.InvalidAPIKey, "key", "401"},
+		{handler.AddressNotAllowed, "its networks", "403"}, {handler.AccountSuspended, "a suspended account", "403"}, {handler.PlanWithoutAPIAccess, "plan", "403"},
+		{charge.RateLimitExceeded, "rate", "429 for the rate"}, {" 400;", "parameters", "400"}, {charge.IdempotencyKeyReused, "a reused `Idempotency-Key`", "422"},
+		{charge.KeyCreditsExceeded, "credits of the key", "429 for the credits of the key"}, {charge.MonthlyVolumeExceeded, "monthly volume", "429 for the monthly volume"},
+		{charge.NotFoundCapExceeded, "not-found cap", "429 for the not-found cap"}, {charge.InsufficientCredits, "credits", "402"}, {"the result", "and last what was looked for", "and last what was looked for"},
+	} {
+		at := strings.Index(contract, fault.code)
+		require.Greater(t, at, atContract, fault.code)
+		atContract, inOrder = at, append(inOrder, fault.words)
+		at = strings.Index(guide, fault.guide)
+		require.GreaterOrEqual(t, at, atGuide, fault.guide)
+		atGuide = at
+	}
+	require.Equal(t, strings.Join(inOrder, ", "), faults)
 }
 
 // TestTheDocumentPassesTheLinter runs Redocly's recommended rules, without exceptions.
