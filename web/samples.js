@@ -8,9 +8,21 @@ const sandboxKey = "reg_sandbox_public";
 const base = document.documentElement.dataset.base || location.origin;
 let templates;
 
+/** The samples of all languages, none while they can't be had: the next call asks again. */
+async function loadTemplates() {
+  try {
+    const response = await fetch("/assets/samples.json");
+    if (response.ok) return await response.json();
+  } catch {
+    // there is no network
+  }
+  templates = undefined;
+  return [];
+}
+
 /** Rewrites the samples inside group as calls of path with the sandbox key. */
 export async function showCall(group, path) {
-  templates ??= fetch("/assets/samples.json").then((response) => response.json());
+  templates ??= loadTemplates();
   const url = base + path;
   for (const { name, code } of await templates) {
     const target = group.querySelector(`[data-language="${name}"] code`);
@@ -113,6 +125,14 @@ function select(group, language) {
   group.querySelectorAll(".sample").forEach((sample) => {
     sample.hidden = sample.dataset.language !== language;
   });
+}
+
+// Behind a proxy that ends TLS the server takes this address for one of HTTP, where a key must not travel.
+if (location.protocol === "https:" && base === location.origin) {
+  for (const code of document.querySelectorAll("main pre code")) {
+    const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll("http://" + location.host, location.origin);
+  }
 }
 
 document.querySelectorAll(".samples").forEach((group) => {

@@ -108,10 +108,14 @@ func TestLanguagesAreChosenOnce(t *testing.T) {
 	p.Click(".copy")
 	p.WaitFor(`document.querySelector(".copy").textContent === "Copied"`)
 	require.Equal(t, p.Eval(`document.querySelector(".sample:not([hidden]) code").innerText`), p.Eval("copied"))
+	p.WaitFor(`document.querySelector(".copy").textContent === "Copy"`)
+	require.Equal(t, "curl,Go,Python,JavaScript", p.Eval(`[...document.querySelector(".samples").querySelectorAll("[role=tabpanel]")].map((panel) =>
+		document.getElementById(panel.getAttribute("aria-labelledby")).textContent).join()`))
 
 	languages := strings.Split(p.Eval(`[...document.querySelector(".samples").querySelectorAll("[role=tab]")].map((tab) => tab.dataset.language).join()`), ",")
 	python, last := slices.Index(languages, "python"), len(languages)-1
 	p.Eval(`document.querySelector("[role=tab][data-language=python]").focus(), ""`)
+	place := p.Eval("String(scrollY)")
 	for _, move := range []struct {
 		key string
 		to  int
@@ -119,10 +123,12 @@ func TestLanguagesAreChosenOnce(t *testing.T) {
 		p.Do(chromedp.KeyEvent(move.key))
 		require.Equal(t, languages[move.to]+","+languages[move.to], p.Eval(shown))
 		require.Equal(t, languages[move.to], p.Eval("document.activeElement.dataset.language"), "it has the focus")
+		require.Equal(t, place, p.Eval("String(scrollY)"), "the page stays where it is")
 	}
 	p.Click(`[role=tab][data-language=python]`)
 	p.open(base + "/guides/sandbox")
 	require.Equal(t, "python", p.Eval(shown))
+	require.Equal(t, "python", p.Eval(`localStorage.getItem("language")`), "for other tabs, too")
 	p.RequireClean(base)
 }
 
@@ -323,7 +329,7 @@ func TestTriesShowAnyAnswer(t *testing.T) {
 	p.open(base + "/reference#searchCompanies")
 	const form = "#searchCompanies .try"
 	outcome := `document.querySelector("#searchCompanies .outcome").textContent`
-	ready := `!document.querySelector("` + form + ` button").disabled`
+	ready := `!document.querySelector("` + form + ` button").ariaDisabled`
 	p.Eval(`fetch = async () => { throw new TypeError("gone") }, ""`)
 	p.Click(form + " button")
 	p.WaitFor(outcome + ` === "No answer: gone" && ` + ready)
@@ -360,5 +366,8 @@ func TestSamplesNeedNoMemory(t *testing.T) {
 	require.Equal(t, "python", p.Eval(shown))
 	require.Equal(t, "python", p.Eval(`[...document.querySelectorAll("[role=tab][aria-selected=true]")].map((tab) => tab.dataset.language).join()`))
 	require.Equal(t, "0", p.Eval(`String([...document.querySelectorAll("[role=tab]")].filter((tab) => (tab.tabIndex === 0) !== (tab.ariaSelected === "true")).length)`))
+	p.BeforeScripts(`Object.defineProperty(window, "localStorage", { get() { throw new DOMException("forbidden", "SecurityError") } })`)
+	p.open(base + "/guides/sandbox")
+	p.WaitFor(shown + ` === "curl"`)
 	p.RequireClean(base)
 }

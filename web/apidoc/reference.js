@@ -6,7 +6,8 @@ import "./samples.js";
 /** A value as it stands in code; see Sample in package apidoc. */
 function written(value, as) {
   switch (as) {
-    case "url": return encodeURIComponent(value).replaceAll("%20", "+");
+    case "url": return String(new URLSearchParams({ value })).slice("value=".length);
+    case "path": return written(value, "url").replaceAll("+", "%20");
     case "number": return String(Number.parseInt(value, 10) || 0);
     default: return JSON.stringify(value).slice(1, -1);
   }
@@ -37,7 +38,8 @@ function callOf(form) {
 
 async function send(form, outcome) {
   const button = form.querySelector("button");
-  button.disabled = true;
+  if (button.ariaDisabled) return;
+  button.ariaDisabled = "true"; // without aria- the button would lose the focus
   const started = performance.now();
   try {
     const { target, headers } = callOf(form);
@@ -48,7 +50,7 @@ async function send(form, outcome) {
     outcome.replaceChildren(element("p", { className: "bar" }, `No answer: ${error.message}`));
   }
   outcome.hidden = false;
-  button.disabled = false;
+  button.ariaDisabled = null;
 }
 
 function show(outcome, response, body, milliseconds) {
@@ -87,9 +89,18 @@ document.querySelectorAll(".try").forEach((form) => {
   });
 });
 
+/** The element that a link or an address leads to, null if there is none: people shorten links anywhere. */
+function targetOf({ hash }) {
+  try {
+    return document.getElementById(decodeURIComponent(hash.slice(1)));
+  } catch {
+    return null;
+  }
+}
+
 // Where the reader is: the last section that has begun.
 const links = [...document.querySelectorAll(".contents a")];
-const targets = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
+const targets = links.map(targetOf);
 let current;
 
 function mark() {
@@ -116,7 +127,7 @@ mark();
 
 // A link to a field opens what it lies in. Browsers do that themselves only lately.
 function reveal() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = targetOf(location);
   if (!target) return;
   for (let part = target.parentElement; part; part = part.parentElement) {
     if (part.localName === "details") part.open = true;

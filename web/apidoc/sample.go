@@ -14,9 +14,9 @@ type Sample struct {
 	// Language is for people, Name for tools: "Go" and "go".
 	Language, Name string
 	// Code may have marks. «base» is the address of the service, «token» Config.Token. «NAME» is the
-	// value of a parameter as the content of a string in quotes, «NAME|url» as a part of an address,
-	// «NAME|number» as a number, 0 without one. What stands between «if NAME» and «end» is left out
-	// while the parameter has no value.
+	// value of a parameter as the content of a string in quotes, «NAME|url» as a part of a query,
+	// «NAME|path» as one of a path, «NAME|number» as a number, 0 without one. What stands between
+	// «if NAME» and «end» is left out while the parameter has no value.
 	Code string
 	// HTML is made of Code: a script finds the parameters' values in it.
 	HTML template.HTML
@@ -54,7 +54,7 @@ func (d *document) curl(v operationView, parameters []parameter, body *schema) (
 	for _, given := range parameters {
 		switch {
 		case given.In == "path":
-			path = strings.ReplaceAll(path, "{"+given.Name+"}", "«"+given.Name+"|url»")
+			path = strings.ReplaceAll(path, "{"+given.Name+"}", "«"+given.Name+"|path»")
 		case given.In == "query" && given.Required:
 			query += "&" + given.Name + "=«" + given.Name + "|url»"
 		case given.In == "query":
@@ -77,7 +77,7 @@ func (d *document) curl(v operationView, parameters []parameter, body *schema) (
 	return Sample{Language: "curl", Name: "curl", Code: b.String()}, nil
 }
 
-var mark = regexp.MustCompile(`«(if )?([A-Za-z_-]+)(?:\|(url|number))?»`)
+var mark = regexp.MustCompile(`«(if )?([A-Za-z_-]+)(?:\|(url|path|number))?»`)
 
 // fill replaces the marks of a sample. Values of parameters stand in elements with data-of, and what
 // depends on one in elements with data-if.
@@ -105,6 +105,8 @@ func written(value, as string) string {
 	switch as {
 	case "url":
 		return url.QueryEscape(value)
+	case "path":
+		return url.PathEscape(value)
 	case "number":
 		if value == "" {
 			return "0"

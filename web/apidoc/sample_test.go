@@ -10,6 +10,7 @@ func TestSamplesHaveTheValuesOfParameters(t *testing.T) {
 	values := map[string]string{"base": "https://a.example", "token": "t", "name": `a "b" & c`, "none": "", "n": "5"}
 	for code, want := range map[string]string{
 		`"«base»/«name|url»"`:               `&#34;https://a.example/<span data-of="name" data-as="url">a+%22b%22+%26+c</span>&#34;`,
+		`"«base»/«name|path»"`:              `&#34;https://a.example/<span data-of="name" data-as="path">a%20%22b%22%20&amp;%20c</span>&#34;`,
 		`f("«name»")`:                       `f(&#34;<span data-of="name" data-as="">a \&#34;b\&#34; \u0026 c</span>&#34;)`,
 		`f(«n|number», «none|number»)`:      `f(<span data-of="n" data-as="number">5</span>, <span data-of="none" data-as="number">0</span>)`,
 		`a«if none»b«end»c«if n», «n»«end»`: `a<span data-if="none" hidden>b</span>c<span data-if="n">, <span data-of="n" data-as="">5</span></span>`,
@@ -43,5 +44,5 @@ paths:
     &#34;x&#34;
   ]
 }&#39; \
-  &#34;https://base.invalid/things/<span data-of="id" data-as="url">7</span><span data-if="q">?q=<span data-of="q" data-as="url">a+b</span></span>&#34;`)
+  &#34;https://base.invalid/things/<span data-of="id" data-as="path">7</span><span data-if="q">?q=<span data-of="q" data-as="url">a+b</span></span>&#34;`)
 }

@@ -6,7 +6,7 @@ import { showCall } from "./samples.js";
 import { listed } from "./suggestion.js";
 
 const sandboxKey = "reg_sandbox_public";
-const paths = { company: "/v1/companies/", llp: "/v1/llps/", director: "/v1/directors/" };
+const paths = new Map([["company", "/v1/companies/"], ["llp", "/v1/llps/"], ["director", "/v1/directors/"]]);
 const $ = (id) => document.getElementById(id);
 const form = $("search"), input = $("name"), said = $("said");
 const matches = $("matches"), record = $("record"), meant = $("meant"), suggestions = $("suggestions");
@@ -91,7 +91,7 @@ function suggest(names) {
 }
 
 async function open(type, id) {
-  const data = await call(paths[type] + encodeURIComponent(id));
+  const data = await call(paths.get(type) + encodeURIComponent(id));
   if (data === undefined) return;
   if (data === null) {
     record.hidden = true;
@@ -193,8 +193,21 @@ function* coloured(text) {
 
 function follow() {
   const [type, id] = location.hash.slice(1).split("/");
-  if (paths[type] && id) open(type, decodeURIComponent(id));
-  else record.hidden = true;
+  if (paths.has(type) && id) {
+    open(type, decoded(id));
+    return;
+  }
+  calls++; // no answer that is still to come belongs to this address
+  said.textContent = "";
+  record.hidden = true;
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a link may end in the middle of a character
+  }
 }
 
 form.addEventListener("submit", (event) => {

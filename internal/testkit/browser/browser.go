@@ -17,7 +17,9 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/security"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -176,6 +178,18 @@ func (p *Tab) InZone(name string) {
 func (p *Tab) WithoutScripts() {
 	p.T.Helper()
 	command(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+}
+
+// BeforeScripts runs a script in each page from now on, before the page's own.
+func (p *Tab) BeforeScripts(source string) {
+	p.T.Helper()
+	command(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source})
+}
+
+// TrustsEveryCertificate lets the tab open servers of tests with TLS.
+func (p *Tab) TrustsEveryCertificate() {
+	p.T.Helper()
+	command(p, security.SetIgnoreCertificateErrors, security.SetIgnoreCertificateErrorsParams{Ignore: true})
 }
 
 // Missing excludes pages whose address ends with a text from RequireClean: they do not exist, which
