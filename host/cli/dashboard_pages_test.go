@@ -160,10 +160,18 @@ func TestTheDashboardFitsASmallPhone(t *testing.T) {
 		const r = a.getBoundingClientRect()
 		return a.contains(document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2))
 	}))`
+	const placeShown = `(place => String(!place || place.left >= 0 && place.right <= innerWidth))(
+		document.querySelector(".head nav [aria-current]")?.getBoundingClientRect())`
+	const columnsNamed = `String([...document.querySelectorAll(".scroll tbody tr > *")].every(cell => {
+		const head = cell.closest("table").tHead.rows[0].cells[cell.cellIndex]
+		return cell.dataset.column === (head.querySelector(".hidden") ? "" : head.textContent)
+	}))`
 	for _, path := range []string{"/", "/keys", "/usage", "/credits", "/activity", "/settings", "/settings/tokens", "/settings/webhook", "/settings/api"} {
 		h.Open(h.dashboard + path)
 		require.Equal(t, "320", h.Eval(`String(document.documentElement.scrollWidth)`), path)
 		h.RequireWholePlaceholders(path)
+		require.Equal(t, "true", h.Eval(placeShown), "the page that is open is shown in the head of %s", path)
+		require.Equal(t, "true", h.Eval(columnsNamed), "cells of %s have the names of their columns", path)
 		require.Equal(t, "true", h.Eval(waysBack), "nothing covers the way back on %s", path)
 	}
 }

@@ -167,6 +167,10 @@ func TestAnOwnersFirstDay(t *testing.T) {
 	h.Click("[data-copy]")
 	h.WaitFor(`document.querySelector("#secret-said").textContent === "Copied."`)
 	require.Equal(t, key, h.Eval("copied"))
+	h.Eval(`navigator.clipboard.writeText = async () => { throw new Error("forbidden") }, getSelection().removeAllRanges(), ""`)
+	h.Click("[data-copy]")
+	h.WaitFor(`document.querySelector("#secret-said").textContent.startsWith("Press Ctrl-C")`)
+	require.Equal(t, key, h.Eval(`(field => field.value.slice(field.selectionStart, field.selectionEnd))(document.activeElement)`), "it is marked, to be copied by hand")
 
 	visitor := browser.New(t)
 	h.openReference(visitor, key)
@@ -282,9 +286,34 @@ func TestAnOwnerTriesASearch(t *testing.T) {
 	h.Click("#try-suggestions a")
 	h.WaitFor(`document.querySelector("#try-matches a")`)
 	require.Contains(t, h.Eval(`document.querySelector("#try-matches a").textContent`), suggested)
-	require.Equal(t, "true", h.Eval(`String(document.querySelector("#try-suggestions").hidden)`))
+	require.Equal(t, "true,true,"+suggested, h.Eval(`["#try-suggestions", "#try-meant"].map((id) => document.querySelector(id).hidden).join() + "," + document.querySelector("#try-name").value`))
+	require.Equal(t, "1 match", h.Eval(`document.querySelector("#try-said").textContent`))
 	h.Click("#try-matches a")
 	h.WaitFor(`document.activeElement.id === "record-title"`)
+	h.RequireClean(h.dashboard, h.reference)
+}
+
+// TestAnOwnersSearchSaysWhatWentWrong, and shows nothing of the one before. Of blanks alone nothing is asked.
+func TestAnOwnersSearchSaysWhatWentWrong(t *testing.T) {
+	t.Parallel()
+	h := newHousehold(t)
+	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
+	h.WithoutAddress()
+	for answer, says := range map[string]string{
+		`throw new TypeError("gone")`: h.reference + " cannot be reached. Try again in a moment.",
+		`return Response.json({ title: "Rate limit exceeded", detail: "Wait <b>9</b> s." }, { status: 429 })`: "Rate limit exceeded. Wait <b>9</b> s.",
+		`return new Response("<h1>Bad gateway</h1>", { status: 502 })`:                                        h.reference + " cannot be reached. Try again in a moment.",
+	} {
+		h.Open(h.dashboard + "/")
+		h.Type("#try-name", "sandbox")
+		h.WaitFor(`document.querySelector("#try-said").textContent === "5 matches, best first" && document.querySelectorAll("#try-matches a").length === 5`)
+		h.Eval(`calls = 0, fetch = async () => { calls++; ` + answer + ` }, document.querySelector("#try-name").value = "", ""`)
+		h.Type("#try-name", "  ")
+		require.Equal(t, "0", h.Eval(`String(calls)`))
+		h.Type("#try-name", "x")
+		h.WaitFor(fmt.Sprintf(`document.querySelector("#try-said").textContent === %q`, says))
+		require.Equal(t, "true", h.Eval(`String(document.querySelector("#try-matches").hidden)`))
+	}
 	h.RequireClean(h.dashboard, h.reference)
 }
 

@@ -31,7 +31,8 @@ async function search(name) {
     $("try-said").textContent = `${body.title}. ${body.detail}`;
     return;
   }
-  $("try-said").textContent = body.data.length ? "" : "No name matches.";
+  const found = body.data.length;
+  $("try-said").textContent = found === 0 ? "No name matches." : found === 1 ? "1 match" : `${found} matches, best first`;
   show("matches", body.data.map((m) => link(`${lookups}/#${m.type}/${encodeURIComponent(m.value)}`, m.label, m.value)));
   show("suggestions", listed(response.headers.get("Search-Suggestion") ?? "").map((suggested) => {
     const again = link(`${lookups}/?${new URLSearchParams({ name: suggested })}`, suggested);
