@@ -1,5 +1,5 @@
 // Code samples: turns the list of languages into tabs, remembers the choice for all
-// samples, adds copy buttons, and shows other calls in samples with data-samples.
+// samples, adds copy buttons, and shows other calls in them.
 
 const storageKey = "language";
 const sandboxKey = "reg_sandbox_public";
@@ -8,8 +8,14 @@ const sandboxKey = "reg_sandbox_public";
 const base = document.documentElement.dataset.base || location.origin;
 let templates;
 
-/** The samples of all languages, none while they can't be had: the next call asks again. */
-async function loadTemplates() {
+/** Loads the samples of all languages once. */
+export function loadTemplates() {
+  templates ??= fetchTemplates();
+  return templates;
+}
+
+// None while they can't be had: the next call asks again.
+async function fetchTemplates() {
   try {
     const response = await fetch("/assets/samples.json");
     if (response.ok) return await response.json();
@@ -22,9 +28,8 @@ async function loadTemplates() {
 
 /** Rewrites the samples inside group as calls of path with the sandbox key. */
 export async function showCall(group, path) {
-  templates ??= loadTemplates();
   const url = base + path;
-  for (const { name, code } of await templates) {
+  for (const { name, code } of await loadTemplates()) {
     const target = group.querySelector(`[data-language="${name}"] code`);
     if (target) target.textContent = code.replaceAll("{url}", url).replaceAll("{key}", sandboxKey);
   }
@@ -127,15 +132,13 @@ function select(group, language) {
   });
 }
 
-// Behind a proxy that ends TLS the server takes this address for one of HTTP, where a key must not travel.
-if (location.protocol === "https:" && base === location.origin) {
+// The address that the server takes for its own. Behind a proxy it may be another, or that of HTTP, where a key must not travel.
+const guessed = document.documentElement.dataset.guessed ?? location.origin;
+if (guessed !== location.origin) {
   for (const code of document.querySelectorAll("main pre code")) {
     const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
-    while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll("http://" + location.host, location.origin);
+    while (texts.nextNode()) texts.currentNode.data = texts.currentNode.data.replaceAll(guessed, location.origin);
   }
 }
 
-document.querySelectorAll(".samples").forEach((group) => {
-  enhance(group);
-  if (group.dataset.samples) showCall(group, group.dataset.samples);
-});
+document.querySelectorAll(".samples").forEach(enhance);

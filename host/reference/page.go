@@ -40,7 +40,7 @@ type page struct {
 
 func loadPages() (pages, error) {
 	frame, err := template.New("frame.html").Funcs(template.FuncMap{
-		"samples": samplesOf, "programs": programsOf, "json": apidoc.Highlight,
+		"samples": samplesOf, "programs": Programs, "json": apidoc.Highlight,
 	}).ParseFS(pageFiles, "pages/frame.html", "pages/parts.html")
 	if err != nil {
 		return nil, err
@@ -164,15 +164,8 @@ func (s *Site) reference(w http.ResponseWriter, r *http.Request, _ httprouter.Pa
 	})
 }
 
-// sampleGroup is a call in every language.
-type sampleGroup struct {
-	Path    string
-	Samples []Sample
-}
-
-func samplesOf(base, path string) sampleGroup {
-	return sampleGroup{Path: path, Samples: Samples(base + path)}
-}
+// samplesOf returns a call in every language.
+func samplesOf(base, path string) []Sample { return Samples(base + path) }
 
 // endpoint is a line of the table of endpoints.
 type endpoint struct {

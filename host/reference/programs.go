@@ -35,8 +35,3 @@ func Programs(base, name string) ([]Sample, error) {
 	}
 	return found, nil
 }
-
-func programsOf(base, name string) (sampleGroup, error) {
-	found, err := Programs(base, name)
-	return sampleGroup{Samples: found}, err
-}

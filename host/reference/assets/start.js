@@ -2,7 +2,7 @@
 // the call that was made. The address of a record is #company/CIN, #llp/LLPIN or
 // #director/DIN, so that back, forward and links work.
 
-import { showCall } from "./samples.js";
+import { loadTemplates, showCall } from "./samples.js";
 import { listed } from "./suggestion.js";
 
 const sandboxKey = "reg_sandbox_public";
@@ -218,6 +218,7 @@ document.querySelectorAll("[data-query]").forEach((chip) => {
   chip.addEventListener("click", () => search(chip.dataset.query));
 });
 addEventListener("hashchange", follow);
+loadTemplates(); // the first call shows them at once
 const asked = new URLSearchParams(location.search).get("name");
 if (asked) await search(asked); // first: a record that is asked for as well is shown below its matches
 if (location.hash.length > 1) follow();
