@@ -54,10 +54,21 @@ type checked struct {
 	connection
 	limit time.Duration
 	lost  bool // a call did not end in time, or without an answer of a libSQL server
+	// replaced reports whether there is another token than the connection's; nil for one that stays.
+	replaced func() bool
 }
 
 // IsValid implements driver.Validator.
 func (c *checked) IsValid() bool { return !c.lost }
+
+// ResetSession implements driver.SessionResetter. A connection whose token was replaced is not used again: used each second, it
+// would never be idle for long enough to be closed, and be refused once its token has ended.
+func (c *checked) ResetSession(ctx context.Context) error {
+	if c.replaced != nil && c.replaced() {
+		return driver.ErrBadConn
+	}
+	return c.connection.ResetSession(ctx)
+}
 
 // begin begins a call, and returns its context and a function to call at its end: that turns a panic into
 // an error, names an answer that is not JSON, and notes what loses the connection.

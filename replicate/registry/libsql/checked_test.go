@@ -2,6 +2,7 @@ package libsql_test
 
 import (
 	"context"
+	"database/sql"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -166,4 +167,39 @@ func TestANewTokenIsOfNewConnections(t *testing.T) {
 	require.Contains(t, seen, "Bearer second")
 	require.NotContains(t, seen, "Bearer first")
 	require.NotNil(t, db.Driver())
+}
+
+// TestAConnectionWithATokenThatWasReplacedIsNotUsedAgain: an edge asks each second, so that its connections stay, and each would
+// be refused once the token before has ended.
+func TestAConnectionWithATokenThatWasReplacedIsNotUsedAgain(t *testing.T) {
+	var good atomic.Value
+	good.Store("Bearer first")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != good.Load() {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(w, `{"baton":"x","results":[{"type":"ok","response":{"type":"execute","result":{"cols":[{"name":"1"}],"rows":[[{"type":"integer","value":"1"}]]}}}]}`)
+	}))
+	defer server.Close()
+	token := libsql.NewToken("first")
+	db, err := libsql.OpenRenewed(server.URL, token)
+	require.NoError(t, err)
+	defer db.Close()
+	db.SetMaxIdleConns(8)
+	ask := func() error { return db.QueryRowContext(t.Context(), "SELECT 1").Scan(new(int)) }
+	var open []*sql.Conn
+	for range 8 {
+		conn, err := db.Conn(t.Context())
+		require.NoError(t, err)
+		open = append(open, conn)
+	}
+	for _, conn := range open {
+		require.NoError(t, conn.Close())
+	}
+	require.NoError(t, ask())
+	token.Set("second")
+	good.Store("Bearer second")
+	require.NoError(t, ask())
+	require.NoError(t, ask())
 }

@@ -23,7 +23,7 @@ func NewToken(text string) *Token {
 	return t
 }
 
-// Set replaces the token. Connections that are open keep the one before.
+// Set replaces the token. Connections with the one before are not used again.
 func (t *Token) Set(text string) { t.text.Store(&text) }
 
 // String returns the token.
@@ -69,11 +69,16 @@ type renewed struct {
 
 // Connect implements driver.Connector.
 func (r *renewed) Connect(ctx context.Context) (driver.Conn, error) {
-	connector, err := newConnector(r.address, r.token.String())
+	token := r.token.String()
+	connector, err := newConnector(r.address, token)
 	if err != nil {
 		return nil, err
 	}
-	return connector.Connect(ctx)
+	conn, err := connector.Connect(ctx)
+	if own, ok := conn.(*checked); ok {
+		own.replaced = func() bool { return r.token.String() != token }
+	}
+	return conn, err
 }
 
 // Driver implements driver.Connector.
