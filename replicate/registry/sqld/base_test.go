@@ -123,12 +123,15 @@ func TestASeedAndItsBaseArePlacedTogether(t *testing.T) {
 	}
 }
 
-// whenCompressing is a log that calls do once, when a seed begins to be compressed.
-type whenCompressing struct{ do func() }
+// whenSaid is a log that calls do once, when words are in it.
+type whenSaid struct {
+	words string
+	do    func()
+}
 
 // Write implements io.Writer.
-func (w *whenCompressing) Write(p []byte) (int, error) {
-	if do := w.do; do != nil && strings.Contains(string(p), "compressing") {
+func (w *whenSaid) Write(p []byte) (int, error) {
+	if do := w.do; do != nil && strings.Contains(string(p), w.words) {
 		w.do = nil
 		do()
 	}
@@ -146,7 +149,7 @@ func TestASeedCanBeWithdrawnWhileItIsCompressed(t *testing.T) {
 			s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
 			seedIn(t, s)
 			stop := make(chan struct{})
-			taken, err := s.takeSeed(newOutput(&whenCompressing{func() { meanwhile(s, stop) }}), stop)
+			taken, err := s.takeSeed(newOutput(&whenSaid{"compressing", func() { meanwhile(s, stop) }}), stop)
 			require.NoError(t, err)
 			require.False(t, taken)
 			require.NoFileExists(t, takenSeed(s.Dir))
@@ -163,6 +166,21 @@ func TestASeedCanBeWithdrawnWhileItIsCompressed(t *testing.T) {
 			requireBaseOf(t, s, content)
 		})
 	}
+}
+
+// TestTheBaseOfAWithdrawnSeedDoesNotStay: it takes a third of the registry's room, and the next push would wait ten
+// minutes for a primary that seems to take its file.
+func TestTheBaseOfAWithdrawnSeedDoesNotStay(t *testing.T) {
+	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
+	seedIn(t, s)
+	look := func(log io.Writer) {
+		taken, err := s.takeSeed(newOutput(log), nil)
+		require.NoError(t, err)
+		require.False(t, taken)
+	}
+	look(&whenSaid{"compressed it to", func() { require.NoError(t, Seed(s.Dir).Withdraw()) }})
+	look(t.Output())
+	require.False(t, Seed(s.Dir).Taking())
 }
 
 // TestASeedThatComesAgainHasALogOfItsOwn: replicas are further in the one before.

@@ -230,10 +230,12 @@ func refusal(err error) string {
 func takenSeed(dir string) string { return filepath.Join(dir, "seed.taken") }
 
 // takeSeed takes the seed, if there is one that sqld will be able to write to, once its base is made: until then the push
-// can withdraw it. It takes none once stop is closed.
+// can withdraw it. It takes none once stop is closed. Without a seed it removes the base of one that was withdrawn, for which the
+// next push would wait.
 func (s *Server) takeSeed(output *output, stop <-chan struct{}) (bool, error) {
 	seed := SeedFile(s.Dir)
 	if !exists(seed) {
+		_ = os.RemoveAll(filepath.Join(s.Dir, baseInWork)) // the next look tries again
 		return false, nil
 	}
 	if err := makeReady(seed); err != nil {
