@@ -180,10 +180,10 @@ func (g *readGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.proxy.ServeHTTP(w, r)
 }
 
-// tell logs a refusal, unless one was logged just before.
+// tell logs a refusal, unless one was logged just before. A time to come is of a clock that was ahead.
 func (g *readGate) tell(what string) {
 	now, last := time.Now().UnixNano(), g.told.Load()
-	if now-last > int64(toldPause) && g.told.CompareAndSwap(last, now) {
+	if (now-last > int64(toldPause) || now < last) && g.told.CompareAndSwap(last, now) {
 		g.output.say("refused " + what)
 	}
 }

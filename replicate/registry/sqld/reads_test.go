@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -61,6 +62,9 @@ func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
 	g.told.Add(-int64(toldPause))
 	g.tell("c")
 	require.Contains(t, log.String(), "refused c\n")
+	g.told.Add(int64(24 * time.Hour))
+	g.tell("d")
+	require.Contains(t, log.String(), "refused d\n", "the clock was a day ahead")
 	(&readGate{output: newOutput(&log)}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/dump", nil))
 	require.Contains(t, log.String(), "refused a call that is not POST /v2/pipeline")
 }
