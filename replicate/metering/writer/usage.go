@@ -4,7 +4,9 @@ import (
 	"database/sql"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -25,18 +27,55 @@ func (w *Writer) serveUsage(rw http.ResponseWriter, r *http.Request, _ httproute
 		w.fail(rw, r, err)
 		return
 	}
-	list, err := collect(r.Context(), w.config.Ledger, selectUsage, []any{account, from, to}, scanUsage)
+	rows, err := w.config.Ledger.QueryContext(r.Context(), selectUsage, account, from, to)
 	if err != nil {
 		w.fail(rw, r, err)
 		return
 	}
-	rw.Header().Set("Cache-Control", "no-store")
-	if r.URL.Query().Get("format") == "csv" {
-		writeUsageCSV(rw, list)
+	defer rows.Close()
+	more := rows.Next() // an error of the query comes with its first row
+	if err := rows.Err(); err != nil {
+		w.fail(rw, r, err)
 		return
 	}
+	rw.Header().Set("Cache-Control", "no-store")
+	out := usageOut(&usageJSON{to: rw})
 	rw.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(rw).Encode(list)
+	if r.URL.Query().Get("format") == "csv" {
+		out = usageCSV{csv.NewWriter(rw)}
+		rw.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	}
+	if err := writeUsage(rows, more, out); err != nil {
+		if r.Context().Err() == nil {
+			w.config.Logger.Error("an answer breaks off", "route", r.Pattern, "request", rw.Header().Get(RequestIDHeader), "error", err)
+		}
+		panic(http.ErrAbortHandler) // its client must not take it for whole
+	}
+}
+
+// usageOut writes rows of usage, between a beginning and an end, in one of the formats.
+type usageOut interface {
+	begin() error
+	put(UsageRow) error
+	end() error
+}
+
+// writeUsage writes the rows as they are read: those of a large cluster do not fit into memory. more says that there is a
+// first one.
+func writeUsage(rows *sql.Rows, more bool, out usageOut) error {
+	if err := out.begin(); err != nil {
+		return err
+	}
+	for ; more; more = rows.Next() {
+		u, err := scanUsage(rows)
+		if err == nil {
+			err = out.put(u)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return errors.Join(rows.Err(), out.end())
 }
 
 func scanUsage(rows *sql.Rows) (UsageRow, error) {
@@ -76,12 +115,44 @@ func usageQuery(r *http.Request) (account, from, to int64, err error) {
 	return account, from, to, nil
 }
 
-func writeUsageCSV(rw http.ResponseWriter, list []UsageRow) {
-	rw.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	c := csv.NewWriter(rw)
-	c.Write([]string{"hour", "account", "key", "endpoint", "outcome", "count"})
-	for _, u := range list {
-		c.Write([]string{u.Hour.Format(time.RFC3339), decimal(u.Account), decimal(u.Key), u.Endpoint, u.Outcome, decimal(u.Count)})
+// usageJSON writes rows as one array.
+type usageJSON struct {
+	to      io.Writer
+	written int
+}
+
+func (j *usageJSON) begin() error { return j.write("[") }
+
+func (j *usageJSON) put(u UsageRow) error {
+	text, err := json.Marshal(u)
+	if err != nil {
+		return err
 	}
+	separator := ","
+	if j.written++; j.written == 1 {
+		separator = ""
+	}
+	return j.write(separator + string(text))
+}
+
+func (j *usageJSON) end() error { return j.write("]\n") }
+
+func (j *usageJSON) write(text string) error {
+	_, err := io.WriteString(j.to, text)
+	return err
+}
+
+type usageCSV struct{ *csv.Writer }
+
+func (c usageCSV) begin() error {
+	return c.Write([]string{"hour", "account", "key", "endpoint", "outcome", "count"})
+}
+
+func (c usageCSV) put(u UsageRow) error {
+	return c.Write([]string{u.Hour.Format(time.RFC3339), decimal(u.Account), decimal(u.Key), u.Endpoint, u.Outcome, decimal(u.Count)})
+}
+
+func (c usageCSV) end() error {
 	c.Flush()
+	return c.Error()
 }
