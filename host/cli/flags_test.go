@@ -205,6 +205,13 @@ func TestARefusalOfATokenSaysWhereAnotherIsFrom(t *testing.T) {
 	}
 }
 
+// TestALongAnswerDoesNotMakeTheWriterAStranger: its address is right, and less has to be asked for.
+func TestALongAnswerDoesNotMakeTheWriterAStranger(t *testing.T) {
+	explained := (&operator{Writer: "http://10.0.0.1:8081"}).explain(fmt.Errorf("list usage: %w", writer.ErrTooLong))
+	require.Contains(t, hint.Of(explained), "ask for less: usage has --account, --from and --to")
+	require.NotContains(t, explained.Error(), "not a writer")
+}
+
 // TestAWriterOfAnotherNameIsNoStranger: its certificate is good, and the address has another name.
 func TestAWriterOfAnotherNameIsNoStranger(t *testing.T) {
 	o := &operator{Writer: "https://10.0.0.1:8081"}

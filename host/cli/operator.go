@@ -75,6 +75,8 @@ func (o *operator) explain(err error) error {
 		return hint.With(err, "regedge trust operator add makes another, with a token that may do all")
 	case errors.Is(err, writer.ErrForbidden):
 		return hint.With(err, "use a token with that role: regedge trust operator list shows them")
+	case errors.Is(err, writer.ErrTooLong):
+		return hint.With(err, "ask for less: usage has --account, --from and --to, and sums with --by")
 	case errors.Is(err, writer.ErrStranger):
 		if otherScheme(o.Writer) == "https://" {
 			return hint.With(err, "is %s the address of the writer's API? Or should it begin with https://? Set --writer or REGEDGE_WRITER", o.Writer)

@@ -149,7 +149,7 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 	}
 	content, err = io.ReadAll(io.LimitReader(response.Body, c.most+1))
 	if int64(len(content)) > c.most {
-		return status, nil, true, fmt.Errorf("%w: its answer has more than %d bytes", ErrStranger, c.most)
+		return status, nil, true, fmt.Errorf("%w: it has more than %d bytes", ErrTooLong, c.most)
 	}
 	return status, content, true, err
 }

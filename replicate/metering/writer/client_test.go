@@ -191,6 +191,8 @@ func TestANodeReadsShortAnswers(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, ErrStranger)
+		require.ErrorIs(t, err, ErrTooLong)
+		require.NotContains(t, err.Error(), ErrStranger.Error())
 		require.ErrorContains(t, err, "more than")
 		require.Less(t, read.bytes, 2*maxNodeAnswer)
 	}

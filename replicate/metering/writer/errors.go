@@ -37,6 +37,9 @@ var (
 	ErrStranger = errors.New("what answers is not a writer")
 )
 
+// ErrTooLong is returned for an answer that is longer than the client reads. It is an ErrStranger.
+var ErrTooLong = &detailed{ErrStranger, "the answer is longer than a client reads"}
+
 // apiError is one row of the table of errors.
 type apiError struct {
 	err    error
