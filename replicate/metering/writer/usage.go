@@ -1,6 +1,9 @@
 package writer
 
 import (
+	"bytes"
+	"compress/flate"
+	"context"
 	"database/sql"
 	"encoding/csv"
 	"encoding/json"
@@ -27,55 +30,51 @@ func (w *Writer) serveUsage(rw http.ResponseWriter, r *http.Request, _ httproute
 		w.fail(rw, r, err)
 		return
 	}
-	rows, err := w.config.Ledger.QueryContext(r.Context(), selectUsage, account, from, to)
+	format, begin := "application/json", newUsageJSON
+	if r.URL.Query().Get("format") == "csv" {
+		format, begin = "text/csv; charset=utf-8", newUsageCSV
+	}
+	answer, err := w.packUsage(r.Context(), begin, account, from, to)
 	if err != nil {
 		w.fail(rw, r, err)
 		return
 	}
-	defer rows.Close()
-	more := rows.Next() // an error of the query comes with its first row
-	if err := rows.Err(); err != nil {
-		w.fail(rw, r, err)
-		return
-	}
 	rw.Header().Set("Cache-Control", "no-store")
-	out := usageOut(&usageJSON{to: rw})
-	rw.Header().Set("Content-Type", "application/json")
-	if r.URL.Query().Get("format") == "csv" {
-		out = usageCSV{csv.NewWriter(rw)}
-		rw.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	}
-	if err := writeUsage(rows, more, out); err != nil {
-		if r.Context().Err() == nil {
-			w.config.Logger.Error("an answer breaks off", "route", r.Pattern, "request", rw.Header().Get(RequestIDHeader), "error", err)
-		}
-		panic(http.ErrAbortHandler) // its client must not take it for whole
-	}
+	rw.Header().Set("Content-Type", format)
+	_, _ = io.Copy(rw, flate.NewReader(answer)) // fails only if the client has gone
 }
 
-// usageOut writes rows of usage, between a beginning and an end, in one of the formats.
-type usageOut interface {
-	begin() error
-	put(UsageRow) error
-	end() error
-}
-
-// writeUsage writes the rows as they are read: those of a large cluster do not fit into memory. more says that there is a
-// first one.
-func writeUsage(rows *sql.Rows, more bool, out usageOut) error {
-	if err := out.begin(); err != nil {
-		return err
+// packUsage reads usage rows, and returns the answer with them, compressed: to a tenth and less. As it is, that of a large
+// cluster would not fit into memory. It is not sent while it is read, since a client that takes its time would keep the
+// ledger's log from being emptied, and since an error has a status of its own as long as nothing was sent.
+func (w *Writer) packUsage(ctx context.Context, begin func(io.Writer) usageOut, account, from, to int64) (*bytes.Buffer, error) {
+	rows, err := w.config.Ledger.QueryContext(ctx, selectUsage, account, from, to)
+	if err != nil {
+		return nil, err
 	}
-	for ; more; more = rows.Next() {
+	defer rows.Close()
+	packed := new(bytes.Buffer)
+	compressor, err := flate.NewWriter(packed, flate.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	out := begin(compressor)
+	for rows.Next() {
 		u, err := scanUsage(rows)
 		if err == nil {
 			err = out.put(u)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return errors.Join(rows.Err(), out.end())
+	return packed, errors.Join(rows.Err(), out.end(), compressor.Close())
+}
+
+// usageOut writes rows of usage in one of the formats.
+type usageOut interface {
+	put(UsageRow) error
+	end() error
 }
 
 func scanUsage(rows *sql.Rows) (UsageRow, error) {
@@ -118,34 +117,40 @@ func usageQuery(r *http.Request) (account, from, to int64, err error) {
 // usageJSON writes rows as one array.
 type usageJSON struct {
 	to      io.Writer
-	written int
+	written int // rows
 }
 
-func (j *usageJSON) begin() error { return j.write("[") }
+func newUsageJSON(to io.Writer) usageOut { return &usageJSON{to: to} }
 
 func (j *usageJSON) put(u UsageRow) error {
 	text, err := json.Marshal(u)
 	if err != nil {
 		return err
 	}
-	separator := ","
+	before := ","
 	if j.written++; j.written == 1 {
-		separator = ""
+		before = "["
 	}
-	return j.write(separator + string(text))
+	_, err = j.to.Write(append([]byte(before), text...))
+	return err
 }
 
-func (j *usageJSON) end() error { return j.write("]\n") }
-
-func (j *usageJSON) write(text string) error {
+func (j *usageJSON) end() error {
+	text := "]\n"
+	if j.written == 0 {
+		text = "[]\n"
+	}
 	_, err := io.WriteString(j.to, text)
 	return err
 }
 
+// usageCSV writes rows below a header. The first error of a part stays for end.
 type usageCSV struct{ *csv.Writer }
 
-func (c usageCSV) begin() error {
-	return c.Write([]string{"hour", "account", "key", "endpoint", "outcome", "count"})
+func newUsageCSV(to io.Writer) usageOut {
+	c := usageCSV{csv.NewWriter(to)}
+	_ = c.Write([]string{"hour", "account", "key", "endpoint", "outcome", "count"})
+	return c
 }
 
 func (c usageCSV) put(u UsageRow) error {
