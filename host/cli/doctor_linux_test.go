@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 
 	"regedge/host/doctor"
 	"regedge/host/pki"
+	"regedge/host/units"
 	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/metering/writer"
@@ -286,6 +288,23 @@ func TestDoctorThatIsInterruptedSuspectsNobody(t *testing.T) {
 	}
 	require.NotEqual(t, exitOK, p.halt())
 	require.NotContains(t, p.stdout.String(), "WRONG")
+}
+
+// TestAServiceThatCanNotBeExaminedHidesNoOther: a disk that hangs is what doctor is asked about.
+func TestAServiceThatCanNotBeExaminedHidesNoOther(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "hangs")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o700))
+	m := &Main{Stdout: new(testkit.Log), Stderr: new(testkit.Log), Environ: func() []string { return nil }, Now: time.Now}
+	c := &doctorMachine{Units: t.TempDir(), doctorFlags: doctorFlags{Timeout: 10 * time.Millisecond}}
+	found := c.examine(t.Context(), m, program, units.Service{Command: "edge"})
+	require.Len(t, found, 1)
+	require.Equal(t, []any{"edge", "examination", doctor.Wrong}, []any{found[0].Service, found[0].What, found[0].Level})
+	require.Contains(t, found[0].Found, "it did not end within 300ms")
+
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	require.ErrorIs(t, c.Run(interrupted, m), context.Canceled)
+	require.Empty(t, m.Stdout.(*testkit.Log).String(), "nothing is suspected")
 }
 
 // TestDoctorLooksBehindTheGateOfAPrimary, which answers for a database that hangs or is not there, and accepts

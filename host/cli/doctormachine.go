@@ -55,6 +55,9 @@ func (c *doctorMachine) Run(ctx context.Context, m *Main) error {
 	if len(services) == 0 || hasVariable(own, environmentPrefix+"_WRITER") {
 		findings = append(findings, c.examine(ctx, m, program, units.Service{Name: "client", Command: "client", Environment: own})...)
 	}
+	if ctx.Err() != nil { // what was interrupted says nothing of the services
+		return ctx.Err()
+	}
 	return tell(m, findings, c.JSON)
 }
 
@@ -79,7 +82,10 @@ func (c *doctorMachine) examineStandby(ctx context.Context, m *Main, services []
 // passedOn are the variables of this process that the examination of a service needs.
 var passedOn = []string{"PATH", "HOME", "TMPDIR"}
 
-// examine runs the examination of one service.
+// examineLimit bounds the examination of one service, in timeouts of an answer: several of its checks may take one.
+const examineLimit = 30
+
+// examine runs the examination of one service. A file that hangs, as on a network disk, must not hide what is found of others.
 func (c *doctorMachine) examine(ctx context.Context, m *Main, program string, s units.Service) []doctor.Finding {
 	defer m.examining(serviceName(s, s.Command))()
 	args := append([]string{"doctor", s.Command}, s.Arguments...)
@@ -87,14 +93,29 @@ func (c *doctorMachine) examine(ctx context.Context, m *Main, program string, s 
 	if s.Command == "replica" && s.Instance != "" {
 		args = append(args, "--database", s.Instance)
 	}
-	command := exec.CommandContext(ctx, program, args...)
+	limit := examineLimit * c.Timeout
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	command := exec.CommandContext(limited, program, args...)
 	for _, name := range passedOn {
 		command.Env = append(command.Env, name+"="+os.Getenv(name))
 	}
 	command.Env = append(command.Env, s.Environment...)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
-	err := command.Run()
+	ended := make(chan error, 1)
+	go func() { ended <- command.Run() }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-limited.Done(): // it was killed, which a process that waits for a disk does not obey
+		if ctx.Err() != nil {
+			return nil
+		}
+		e := &doctor.Exam{Service: serviceName(s, s.Command)}
+		e.Wrong("examination", "what hangs? A disk (dmesg, iostat), a network disk, or a pipe in place of a file; ps shows a D for who waits for a disk", "it did not end within %v: a file that it reads hangs", limit)
+		return e.Findings
+	}
 	var found diagnosis
 	if json.Unmarshal(stdout.Bytes(), &found) != nil {
 		e := &doctor.Exam{Service: serviceName(s, s.Command)}
