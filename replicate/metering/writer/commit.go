@@ -319,7 +319,10 @@ func (w *Writer) reload(ctx context.Context) {
 	l, err := w.load(ctx)
 	switch {
 	case err != nil:
-		w.config.Logger.Error("the ledger can't be read", "error", err)
+		w.unread.Store(true)
+		w.unloaded.note(func(count int) { // each message tries it again
+			w.config.Logger.Error("the ledger can't be read: all is refused", "failed", count, "error", err)
+		})
 		if old != nil {
 			w.last = old
 		}
@@ -335,6 +338,8 @@ func (w *Writer) reload(ctx context.Context) {
 		l.CarryOver(old)
 	}
 	w.ledger, w.last = l, nil
+	w.unread.Store(false)
+	w.unloaded.end(func(count int) { w.config.Logger.Info("the ledger is read again", "failed", count) })
 }
 
 // commitChange runs one change in its own transaction. An error of the change itself leaves

@@ -52,6 +52,8 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 		http.Error(rw, "the ledger can't be read", http.StatusServiceUnavailable)
 	case generation != w.generation || w.fenced.Load():
 		http.Error(rw, ErrFenced.Error(), http.StatusServiceUnavailable)
+	case w.unread.Load():
+		http.Error(rw, "the ledger can't be read: the writer's log says why", http.StatusServiceUnavailable)
 	case w.stuck() > stuckAfter:
 		http.Error(rw, fmt.Sprintf("the commit loop has not answered for %.0f s: the ledger's disk or server hangs", w.stuck().Seconds()),
 			http.StatusServiceUnavailable)

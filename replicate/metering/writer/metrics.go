@@ -41,7 +41,7 @@ func newMetrics(ledger *sql.DB, generation uint64, p *projector) *metrics {
 		messages: counter("regedge_writer_messages_total", "Edges' messages in those groups."),
 		commits:  newCommits(),
 		requests: newRequestTimes(),
-		failed:   counter("regedge_writer_failed_groups_total", "Groups whose commit failed or is unknown, and signs of life that could not be written."),
+		failed:   counter("regedge_writer_failed_groups_total", "Groups whose commit failed or is unknown, signs of life that could not be written, and each second in which the ledger could not be read."),
 	}
 	m.gather = m.registry
 	m.registry.MustRegister(held, m.groups, m.messages, m.failed, disk.NewBounded(unresolvedCharges{ledger}),

@@ -6,14 +6,18 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/replicate/metering/ledger"
 	"regedge/replicate/metering/syncproto"
 	"regedge/schema"
@@ -191,6 +195,35 @@ func TestSessionsGoOnAfterALedgerThatCouldNotBeRead(t *testing.T) {
 	w.commitSteps(t.Context(), []*operation{again})
 	require.NoError(t, <-again.done)
 	require.NotEqual(t, first, again.reply.Session)
+}
+
+// TestAWriterIsNotReadyWhileItsLedgerCanNotBeRead: it gives signs of life, and refuses all. The log says so once, and not with each
+// message.
+func TestAWriterIsNotReadyWhileItsLedgerCanNotBeRead(t *testing.T) {
+	w, _ := openUnrun(t)
+	log := new(testkit.Log)
+	w.config.Logger = slog.New(slog.NewTextHandler(log, nil))
+	defer w.release()
+	rename := func(from, to string) {
+		_, err := w.config.Ledger.Exec(`ALTER TABLE ` + from + ` RENAME TO ` + to)
+		require.NoError(t, err)
+	}
+	rename("lease", "away")
+	w.reload(t.Context())
+	for range 3 {
+		w.everySecond(t.Context())
+	}
+	status, said := readiness(w)
+	require.Equal(t, http.StatusServiceUnavailable, status, said)
+	require.Contains(t, said, "the ledger can't be read")
+	require.Equal(t, 1, strings.Count(log.String(), "the ledger can't be read"), log.String())
+	require.Contains(t, log.String(), "load leases")
+	require.EqualValues(t, 3, scrapeWriter(t, w)["regedge_writer_failed_groups_total"])
+	rename("away", "lease")
+	w.everySecond(t.Context())
+	status, said = readiness(w)
+	require.Equal(t, http.StatusOK, status, said)
+	require.EqualValues(t, 3, scrapeWriter(t, w)["regedge_writer_failed_groups_total"])
 }
 
 // TestWhatStillWaitsAtTheEndIsNotSaidToBeDone.

@@ -81,6 +81,7 @@ type Writer struct {
 	offenders *offenders
 	refusals  refusals // of edges' messages
 	unbooked  refusals // commits that failed for reasons other than their content
+	unloaded  refusals // loads of the ledger that failed
 	gate      *ownerGate
 	remarks   []func() string // of Remark
 
@@ -89,6 +90,7 @@ type Writer struct {
 	fenced     atomic.Bool
 	away       atomic.Bool  // the ledger's files are no longer where they were
 	unwritten  atomic.Int32 // the same in a row, for readiness
+	unread     atomic.Bool  // the ledger could not be loaded the last time: all is refused
 	clocks     *nodeClocks
 	// turned is when the commit loop last finished something, nil before Run.
 	turned atomic.Pointer[time.Time]
@@ -325,6 +327,9 @@ func (w *Writer) everySecond(ctx context.Context) {
 	}
 	if w.ledger == nil {
 		w.reload(ctx)
+	}
+	if w.unread.Load() {
+		w.metrics.failed.Inc()
 	}
 	w.refreshTokens(ctx)
 	w.logAwaited()
