@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,38 @@ func TestRowsAreReadToTheirEnd(t *testing.T) {
 		}
 	})
 	require.Greater(t, loops, 15)
+}
+
+// TestStepsOfStatementsAreAskedForTheirErrors: Step reports false at the end of the rows, and also where they broke off.
+func TestStepsOfStatementsAreAskedForTheirErrors(t *testing.T) {
+	statements := 0
+	eachFunction(t, func(where string, function *ast.FuncDecl) {
+		stepped, asked, dropped := map[string]bool{}, map[string]bool{}, map[ast.Node]bool{}
+		ast.Inspect(function.Body, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ExprStmt:
+				dropped[n.X] = true
+			case *ast.DeferStmt:
+				dropped[n.Call] = true
+			case *ast.CallExpr: // visited after the statement that it is
+				chosen, ok := n.Fun.(*ast.SelectorExpr)
+				if !ok || len(n.Args) > 0 {
+					break
+				}
+				of, method := types.ExprString(chosen.X), chosen.Sel.Name
+				stepped[of] = stepped[of] || method == "Step"
+				asked[of] = asked[of] || !dropped[n] && (method == "Err" || method == "Reset")
+			}
+			return true
+		})
+		for of, steps := range stepped {
+			if steps && !strings.HasPrefix(where, "internal") {
+				statements++
+				require.True(t, asked[of], "%s: neither %s.Err() nor %[2]s.Reset() is asked", where, of)
+			}
+		}
+	})
+	require.Greater(t, statements, 20)
 }
 
 // TestSecretsAreComparedInConstantTime where a client sends one: else the time tells how much of it is right. No other
