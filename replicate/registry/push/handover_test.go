@@ -83,15 +83,16 @@ func TestEdgesSeeAPushBeforeItsFirstRecord(t *testing.T) {
 	f := newFixture(t)
 	require.NoError(t, schema.Migrate(t.Context(), f.client, schema.Registry))
 	for _, c := range []struct {
-		before state
-		whole  bool
-		pauses []time.Duration
+		before          state
+		whole, rollback bool
+		pauses          []time.Duration
 	}{
-		{state{current: "r-1"}, false, []time.Duration{holdPause}}, {state{}, false, nil}, {state{current: "r-1"}, true, nil},
+		{state{current: "r-1"}, false, false, []time.Duration{holdPause}}, {state{current: "r-1"}, false, true, []time.Duration{holdPause}},
+		{state{}, false, false, nil}, {state{current: "r-1"}, true, false, nil},
 	} {
 		var pauses []time.Duration
 		p := &pusher{config: f.config("r-2"), there: &side{db: f.client}, token: "own"}
-		p.report.Whole = c.whole
+		p.report.Whole, p.config.Rollback = c.whole, c.rollback
 		p.config.Pause = func(_ context.Context, d time.Duration) {
 			pauses = append(pauses, d)
 			require.Equal(t, []string{"[{r-2 true}]"}, dump(t, f.primary(), `SELECT release FROM pushing WHERE token = 'own'`), "it is claimed")

@@ -167,7 +167,7 @@ func (p *pusher) complete(ctx context.Context, db *sql.DB) error {
 	}
 	for _, statement := range append(p.stack(),
 		libsql.Statement{SQL: putRelease, Args: []any{release, digest + common, p.config.Now().Unix()}},
-		libsql.Statement{SQL: `UPDATE pushing SET release = '', dirty = 0`},
+		libsql.Statement{SQL: `UPDATE pushing SET release = ''`},
 		libsql.Statement{SQL: `INSERT INTO search_push (id, generation, terms) VALUES (1, 0, ?1)`, Args: []any{termsMark()}},
 	) {
 		if _, err := tx.ExecContext(ctx, statement.SQL, statement.Args...); err != nil {

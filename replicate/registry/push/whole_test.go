@@ -51,7 +51,9 @@ func TestAFullReleaseIsHandedOverAsAFile(t *testing.T) {
 	require.Positive(t, second.Transactions)
 
 	sqldtest.Exec(t, f.server, "INSERT INTO heartbeat (id, beat) VALUES (1, 77)")
+	sqldtest.Exec(t, f.server, "UPDATE search_push SET generation = 3", "UPDATE pushing SET dirty = 1") // a search that was rewritten, a push that did not end
 	third := f.run(f.whole(f.renameHalf()))
+	require.Equal(t, []string{"[{0 true} {0 true}]"}, dump(t, f.primary(), "SELECT generation, (SELECT dirty FROM pushing) FROM search_push"), "the file's places, and nothing half written")
 	require.True(t, third.Whole)
 	require.Zero(t, third.Removed())
 	require.Equal(t, []string{"[{77 true}]"}, dump(t, f.primary(), "SELECT beat FROM heartbeat"), "the copy is as new as the one before")
