@@ -727,3 +727,25 @@ func TestAReplicaWithoutAWholeDatabaseFollowsNoLog(t *testing.T) {
 	write(File(f.dir) + "-wal")
 	require.Equal(t, own.ID.tag(), follows())
 }
+
+// TestABaseThatCannotBeReadLetsNobodyFollow: sqld would have a replica copy page by page, which its log can't give.
+func TestABaseThatCannotBeReadLetsNobodyFollow(t *testing.T) {
+	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
+	placed(t, s)
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, baseFolder, baseAbout), []byte("{"), 0o600))
+	g := &gate{dir: s.Dir, output: newOutput(t.Output()), follows: map[string]bool{"known": true}}
+	hello := httptest.NewRequest(http.MethodPost, helloCall, nil)
+	require.True(t, g.lacksBase(hello, "new"))
+	require.False(t, g.lacksBase(hello, "known"))
+}
+
+// TestAReplicaThatHasOneFrameMoreIsAhead: sqld would send it another frame of that number.
+func TestAReplicaThatHasOneFrameMoreIsAhead(t *testing.T) {
+	g := &gate{dir: t.TempDir()}
+	require.NoError(t, os.MkdirAll(filepath.Dir(primaryLog(g.dir)), 0o700))
+	require.NoError(t, writeLog(primaryLog(g.dir), beginning{newLogID(), 7}))
+	for next, ahead := range map[byte]bool{6: false, 7: false, 8: true} {
+		call := strings.NewReader(string([]byte{0, 0, 0, 0, 2, 8, next}))
+		require.Equal(t, ahead, g.isBehind(httptest.NewRequest(http.MethodPost, "/wal_log.ReplicationLog/LogEntries", call)), next)
+	}
+}

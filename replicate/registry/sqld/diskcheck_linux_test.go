@@ -1,6 +1,7 @@
 package sqld
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -24,6 +25,9 @@ func TestADiskIsAskedAgainEachTime(t *testing.T) {
 	require.NoError(t, err)
 	defer reader.Close()
 	require.True(t, disk.answers(time.Minute), "the write has ended")
+	written, err := io.ReadAll(reader)
+	require.NoError(t, err)
+	require.Len(t, written, 1, "one write waited, not one for each question")
 	require.True(t, disk.answers(time.Minute))
 }
 

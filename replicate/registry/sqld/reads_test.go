@@ -2,8 +2,11 @@ package sqld
 
 import (
 	"bytes"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"strings"
 	"testing"
 	"time"
@@ -67,4 +70,27 @@ func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
 	require.Contains(t, log.String(), "refused d\n", "the clock was a day ahead")
 	(&readGate{output: newOutput(&log)}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/dump", nil))
 	require.Contains(t, log.String(), "refused a call that is not POST /v2/pipeline")
+}
+
+// seenBy is a server behind a gate that sees each call and answers none.
+type seenBy func(*http.Request)
+
+// RoundTrip implements http.RoundTripper.
+func (see seenBy) RoundTrip(r *http.Request) (*http.Response, error) {
+	see(r)
+	return nil, io.ErrUnexpectedEOF
+}
+
+// TestAProbeEndsWhenTheServerHangs: whoever probes would keep a connection for each.
+func TestAProbeEndsWhenTheServerHangs(t *testing.T) {
+	seen := false
+	g := &readGate{proxy: &httputil.ReverseProxy{
+		ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(*httputil.ProxyRequest) {},
+		Transport: seenBy(func(r *http.Request) {
+			until, limited := r.Context().Deadline()
+			seen = limited && time.Until(until) <= healthLimit
+		}),
+	}}
+	g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, healthPath, nil))
+	require.True(t, seen)
 }

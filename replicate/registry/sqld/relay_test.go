@@ -373,6 +373,18 @@ func TestOnlyTheServerMayUseTheRelay(t *testing.T) {
 	}
 }
 
+// TestAFetchGoesOnThoughTheServerGivesItsCallUp: it asks again each second or so, and a large database takes minutes.
+func TestAFetchGoesOnThoughTheServerGivesItsCallUp(t *testing.T) {
+	o := offer(t)
+	f, _ := fetcherOf(t, o.ServeHTTP)
+	r := &relay{fetcher: f, ctx: t.Context(), output: newOutput(t.Output())}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, helloCall, nil))
+	require.Len(t, f.fetched, 1)
+	require.Equal(t, beginning{o.log, 7}, <-f.fetched)
+}
+
 // TestARelayWithoutCertificatesPassesNoQuestionsOn: one that is under way when the primary is lost would never be answered.
 func TestARelayWithoutCertificatesPassesNoQuestionsOn(t *testing.T) {
 	r := relayTo(t, func(w http.ResponseWriter, call *http.Request) { refuse(w, unavailable, call.URL.Path) })

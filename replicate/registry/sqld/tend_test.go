@@ -4,11 +4,16 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/internal/testkit"
 )
 
 // TestADatabaseIsLostOnceTheReplicaHasSaidSoThriceInARow: one that does not answer in between, as a busy one
@@ -66,4 +71,39 @@ func TestAReplicaThatHangsIsNotAskedForEver(t *testing.T) {
 		replica.CloseClientConnections()
 		require.Fail(t, "it is still asked")
 	}
+}
+
+// tended starts a replica whose server does nothing, and returns it with its log.
+func tended(t *testing.T, s *Server) (*Server, *testkit.Log) {
+	log, program := &testkit.Log{}, filepath.Join(t.TempDir(), "program")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 600\n"), 0o700))
+	s.Config = Config{Program: program, Dir: t.TempDir(), HTTP: "127.0.0.1:1", Primary: "http://127.0.0.1:1", Relay: true, Log: log}
+	require.NoError(t, s.Start())
+	t.Cleanup(s.Kill)
+	return s, log
+}
+
+// TestACopyOfAReplicaThatWasAheadCounts: a primary that is set back again and again would send its database each time.
+func TestACopyOfAReplicaThatWasAheadCounts(t *testing.T) {
+	s, _ := tended(t, &Server{})
+	first := s.PID()
+	s.current().relay.ahead <- struct{}{}
+	require.Eventually(t, func() bool { return s.PID() != first }, time.Minute, time.Millisecond)
+	require.Equal(t, 1, s.copies)
+}
+
+// TestAFileThatWasCopiedMeanwhileIsLeftAlone: the damage was in the one before.
+func TestAFileThatWasCopiedMeanwhileIsLeftAlone(t *testing.T) {
+	const wait = time.Second // for the file to be exchanged
+	s, log := tended(t, &Server{copies: 1, copied: time.Now().Add(wait - copyPause)})
+	first := s.PID()
+	write := func(path string) { require.NoError(t, os.WriteFile(path, []byte(headerText), 0o600)) }
+	require.NoError(t, os.MkdirAll(filepath.Dir(File(s.Dir)), 0o700))
+	write(File(s.Dir))
+	s.current().damaged <- struct{}{}
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "is damaged again: it is copied anew in") }, time.Minute, time.Millisecond)
+	write(File(s.Dir) + ".new")
+	require.NoError(t, os.Rename(File(s.Dir)+".new", File(s.Dir)))
+	time.Sleep(2 * wait)
+	require.Equal(t, first, s.PID())
 }
