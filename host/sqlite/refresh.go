@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,8 +104,8 @@ func (r *Replica) choose(before, next *view, file, endpoint probe) {
 	case endpoint.err == nil:
 		next.remote, next.beat, next.why = true, endpoint.beat, file.err
 	default:
-		// Neither can be read well: keep what was read last.
-		next.remote, next.beat, next.why = next.file == nil || back, r.newest, errors.Join(file.err, endpoint.err)
+		// Neither can be read well: keep what was read last. Its heartbeat may be ahead of the clock, which is never the newest.
+		next.remote, next.beat, next.why = next.file == nil || back, cmp.Or(r.newest, before.beat), errors.Join(file.err, endpoint.err)
 	}
 }
 

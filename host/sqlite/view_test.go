@@ -121,6 +121,21 @@ func TestWhileNothingCanBeReadTheAgeIsThatOfWhatWasRead(t *testing.T) {
 	require.Equal(t, 10*time.Second, age)
 }
 
+// TestWhatCantBeReadHasNoAgeThatIsAlwaysGood: this clock was set back, or the writer's was ahead, when reading began to fail.
+func TestWhatCantBeReadHasNoAgeThatIsAlwaysGood(t *testing.T) {
+	file := openDamaged(t)
+	r, _ := replicaAt(time.UnixMilli(600_000), view{file: file, beat: 900_000, suspect: &failedStatement{statement: "SELECT v FROM t"}}, &scripted{err: errMissing})
+	r.newest, r.config.MaxAge = 900_000, time.Minute
+	var dst handler.Result
+	for range 2 {
+		require.Error(t, r.Refresh())
+		require.ErrorIs(t, r.Query(t.Context(), "SELECT v FROM u", nil, &dst), ErrAhead)
+	}
+	r.config.Now = func() time.Time { return time.UnixMilli(1_000_000) } // it is right again
+	require.Error(t, r.Refresh())
+	require.ErrorIs(t, r.Query(t.Context(), "SELECT v FROM u", nil, &dst), ErrTooOld)
+}
+
 // TestTheNewestHeartbeatIsRemembered even while an older copy is read, so that no other
 // older one replaces it.
 func TestTheNewestHeartbeatIsRemembered(t *testing.T) {
