@@ -70,7 +70,7 @@ func openConnection(config Config, at int) (*connection, error) {
 		slot: at, sqlite: sqlite, file: info, limit: &timeLimit{},
 		statements: make(map[string]*sqlite3.Stmt),
 	}
-	if err := c.setUp(config); err != nil {
+	if err := guard(func() error { return c.setUp(config) }); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
@@ -133,12 +133,12 @@ func (c *connection) authorize(action sqlite3.AuthorizerActionCode, name, _, _, 
 	return sqlite3.AUTH_DENY
 }
 
-// close closes the connection. After errFault it may fail with that again, and leave memory behind.
+// close closes the connection. After errFault or errMemory it may fail with that again, and leave memory behind.
 func (c *connection) close() error { return guard(c.closeAll) }
 
 func (c *connection) closeAll() error {
 	for _, statement := range c.statements {
-		statement.Close()
+		_ = guard(statement.Close) // one that got no memory panics again, and is closed
 	}
 	c.statements = nil
 	c.tx.close()

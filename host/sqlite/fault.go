@@ -2,26 +2,38 @@ package sqlite
 
 import (
 	"errors"
+	"fmt"
+	"runtime"
 	"runtime/debug"
 )
 
 // errFault is the error of a statement that read mapped memory beyond the end of its file.
 var errFault = errors.New("the index of the database's WAL was cut short while it was in use")
 
+// errMemory is the error of what go-sqlite3 gave up with a panic, as it does when it gets no memory.
+var errMemory = errors.New("the statement was given up")
+
 // guard calls f, which uses a connection. SQLite maps the index of the WAL into memory; if another process
 // truncates that file, an access raises SIGBUS. SetPanicOnFault turns it into a panic of the goroutine, so
-// that the process survives. The connection can't be used after errFault.
+// that the process survives. The connection can't be used after errFault or errMemory.
 //
-// Only the signal's panic has an address.
+// Of runtime errors only the signal's panic has an address. The others go on: they are mistakes of a program.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		reason := recover()
+		if reason == nil {
+			return
+		}
 		if _, fault := reason.(interface{ Addr() uintptr }); fault {
 			err = errFault
-		} else if reason != nil {
+			return
+		}
+		given, isError := reason.(error)
+		if _, mistake := reason.(runtime.Error); mistake || !isError {
 			panic(reason)
 		}
+		err = fmt.Errorf("%w: %w", errMemory, given)
 	}()
 	return f()
 }

@@ -208,6 +208,30 @@ func TestAPanicThatIsNoFaultGoesOn(t *testing.T) {
 	require.False(t, panicsOnFault())
 }
 
+// TestAStatementWithoutMemoryKeepsNoPlace: go-sqlite3 panics then, and each place that is kept is lost until a restart.
+func TestAStatementWithoutMemoryKeepsNoPlace(t *testing.T) {
+	s := openSmall(t, 1)
+	s.config.Watched, s.config.Timeout = true, time.Minute
+	starve := func(c *connection) {
+		require.NoError(t, c.sqlite.SetAuthorizer(nil))
+		require.NoError(t, c.sqlite.Exec("PRAGMA hard_heap_limit=400000"))
+	}
+	const greedy = "SELECT length(group_concat(hex(zeroblob(200000)))) FROM t"
+	var dst handler.Result
+	for range 2 {
+		starve(s.slots[0].idle)
+		require.ErrorIs(t, s.Query(t.Context(), greedy, nil, &dst), errMemory)
+		require.NoError(t, s.Query(t.Context(), greedy, nil, &dst), "on another connection")
+		require.Empty(t, s.tokens)
+
+		require.NoError(t, newest{s}.Query(t.Context(), greedy, nil, &dst))
+		starve(s.fresh)
+		require.ErrorIs(t, newest{s}.Query(t.Context(), greedy, nil, &dst), errMemory)
+		require.NoError(t, newest{s}.Query(t.Context(), greedy, nil, &dst), "on another connection")
+	}
+	require.Len(t, testkit.OpenFiles(t, s.config.Path), 2)
+}
+
 // TestAReplicaThatIsNotTakenOrClosedLeavesNoFileOpen.
 func TestAReplicaThatIsNotTakenOrClosedLeavesNoFileOpen(t *testing.T) {
 	path := accessFile(t, "")

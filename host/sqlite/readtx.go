@@ -82,8 +82,8 @@ func (tx *readTx) close() {
 	if tx.timer != nil {
 		tx.timer.Stop()
 	}
-	tx.begin.Close()
-	tx.commit.Close()
+	_ = guard(tx.begin.Close)
+	_ = guard(tx.commit.Close)
 }
 
 // newExpiry makes the timer, not yet running, that ends the transactions of a connection.

@@ -103,4 +103,4 @@ func (c *resultCache) put(key cacheKey, result *handler.Result) {
 	c.results[key.text] = cachedResult{key, handler.Result{Columns: result.Columns, Values: values}}
 }
 
-func (c *resultCache) close() { c.version.Close() }
+func (c *resultCache) close() { _ = guard(c.version.Close) }

@@ -309,7 +309,7 @@ func breaks(err error) bool {
 	if err == nil {
 		return false
 	}
-	if errors.Is(err, errFault) {
+	if errors.Is(err, errFault) || errors.Is(err, errMemory) {
 		return true
 	}
 	for _, code := range []sqlite3.ErrorCode{
