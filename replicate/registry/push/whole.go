@@ -227,14 +227,15 @@ func withdraw(primary sqld.Seed) error {
 	return nil
 }
 
-// served reports whether the primary answers with the release that this push has handed over.
+// served reports whether the primary answers with the release that this push has handed over. Until it has the file, that is
+// a push under way; the release may be the newest before, as that of a rollback of an interrupted push.
 func (p *pusher) served(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	if _, err := p.committed(ctx); err != nil {
 		return false, err
 	}
-	current, err := p.there.text(ctx, `SELECT id FROM release ORDER BY seq DESC LIMIT 1`)
+	current, err := p.there.text(ctx, `SELECT id FROM release WHERE (SELECT release FROM pushing) = '' ORDER BY seq DESC LIMIT 1`)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}

@@ -195,6 +195,35 @@ func TestAFileThatNobodyTakesIsAnError(t *testing.T) {
 	require.Empty(t, dump(t, f.primary(), "SELECT id FROM release"))
 }
 
+// TestARollbackOfAnInterruptedPushIsNotDoneBeforeItsFileIsTaken: its release is the newest at the primary all the time, beside
+// records of the push that was interrupted.
+func TestARollbackOfAnInterruptedPushIsNotDoneBeforeItsFileIsTaken(t *testing.T) {
+	f := newFixture(t)
+	first := f.run(f.whole(f.snapshot()))
+	ctx, cancel := context.WithCancel(t.Context())
+	interrupted := f.config(f.renameHalf())
+	interrupted.Progress = whileWriting(cancel)
+	_, err := Run(ctx, interrupted)
+	require.ErrorIs(t, err, context.Canceled)
+
+	config := f.whole(first.Release)
+	config.Rollback, config.PrimaryDir = true, sqld.Seed(t.TempDir()) // where none runs any more
+	require.NoError(t, os.WriteFile(filepath.Join(string(config.PrimaryDir), "regedge.lock"), nil, 0o600))
+	late := false
+	config.Now = func() time.Time {
+		if late {
+			return time.Now().Add(takenLimit)
+		}
+		return time.Now()
+	}
+	config.Pause = func(context.Context, time.Duration) { late = true }
+	report, err := Run(t.Context(), config)
+	require.True(t, report.Whole)
+	require.ErrorIs(t, err, ErrNotTaken)
+	require.False(t, config.PrimaryDir.Waits())
+	f.run(f.whole(first.Release)) // also where it runs
+}
+
 func TestAPushThatWasTakenOverHandsNothingOver(t *testing.T) {
 	f := newFixture(t)
 	first := f.run(f.whole(f.snapshot()))
