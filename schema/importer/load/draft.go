@@ -25,14 +25,14 @@ type draft struct {
 // draftOf makes the draft of a registry, or returns nil if there is a registry. The error wraps
 // sqlite3.BUSY if another process holds the draft.
 func draftOf(target string) (*draft, error) {
-	info, err := os.Lstat(target)
-	if err == nil && (info.Size() > 0 || !info.Mode().IsRegular()) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	d := &draft{target: target}
+	if d.hasTarget() {
 		return nil, nil // opening it then reports what is wrong, if anything
 	}
-	d := &draft{target: target}
 	if _, err := os.Stat(filepath.Dir(target)); err != nil {
 		return nil, fmt.Errorf("make registry %s: its folder: %w", target, err)
 	}
+	var err error
 	if d.file, err = os.OpenFile(d.path(), os.O_RDWR|os.O_CREATE, 0o644); err != nil {
 		return nil, fmt.Errorf("make registry %s: %w", target, err)
 	}
@@ -40,6 +40,12 @@ func draftOf(target string) (*draft, error) {
 		return nil, errors.Join(fmt.Errorf("make registry %s: %w", target, err), d.file.Close())
 	}
 	return d, nil
+}
+
+// hasTarget reports whether there is a registry, or something else of its name that is not an empty file.
+func (d *draft) hasTarget() bool {
+	info, err := os.Lstat(d.target)
+	return err == nil && (info.Size() > 0 || !info.Mode().IsRegular()) || err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
 // take locks the draft and empties it.
@@ -52,6 +58,9 @@ func (d *draft) take() error {
 	held, heldErr := d.file.Stat()
 	if err != nil || heldErr != nil || !os.SameFile(named, held) {
 		return sqlite3.BUSY
+	}
+	if d.hasTarget() { // that run was quicker, and has made the registry
+		return errors.Join(sqlite3.BUSY, os.Remove(d.path()))
 	}
 	if err := removeBeside(d.path()); err != nil {
 		return err
@@ -78,9 +87,15 @@ const (
 	draftFinal  = `PRAGMA journal_mode=wal`
 )
 
-// publish makes the draft the registry, durably. The database must be closed. A WAL left behind by a removed
-// registry is deleted first: SQLite would otherwise apply it to the new file.
+// errMadeMeanwhile means that something else has made the registry while a draft was written.
+var errMadeMeanwhile = errors.New("another process has made this file meanwhile, and it stays as it is: run the same import again, into that")
+
+// publish makes the draft the registry, durably, unless there is one by now. The database must be closed. A WAL left behind by a
+// removed registry is deleted first: SQLite would otherwise apply it to the new file.
 func (d *draft) publish() error {
+	if d.hasTarget() {
+		return fmt.Errorf("complete %s: %w", d.target, errMadeMeanwhile)
+	}
 	err := errors.Join(d.file.Sync(), removeBeside(d.target))
 	if err == nil {
 		err = os.Rename(d.path(), d.target)

@@ -60,3 +60,34 @@ func TestADraftThatHasAnotherNameByNowIsNotTaken(t *testing.T) {
 		d.unlock()
 	}
 }
+
+// TestADraftReplacesNoRegistryThatWasMadeMeanwhile, as by another import that was quicker, or by a copy: its records would be lost
+// without a word.
+func TestADraftReplacesNoRegistryThatWasMadeMeanwhile(t *testing.T) {
+	target := filepath.Join(t.TempDir(), "registry.db")
+	s, err := Open(t.Context(), target, 1)
+	require.NoError(t, err)
+	require.NoError(t, s.StartBulk())
+	s.StartIndex(nil, "2025-01-01")
+	_, err = writeBatch(s, madeUpBatch(1), "2025-01-01")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(target, []byte("whole"), 0o600))
+	require.NoError(t, os.WriteFile(target+"-wal", []byte("newest"), 0o600))
+	released, _, err := s.Finish("one")
+	require.ErrorContains(t, err, "complete "+target)
+	require.False(t, released)
+	require.NoError(t, s.Close())
+	require.NoFileExists(t, target+DraftSuffix)
+
+	late := &draft{target: target} // looked for the registry just before
+	late.file, err = os.OpenFile(late.path(), os.O_RDWR|os.O_CREATE, 0o600)
+	require.NoError(t, err)
+	require.ErrorIs(t, late.take(), sqlite3.BUSY)
+	late.unlock()
+	require.NoFileExists(t, late.path())
+	for path, want := range map[string]string{target: "whole", target + "-wal": "newest"} {
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, want, string(content))
+	}
+}
