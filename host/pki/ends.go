@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -14,18 +15,29 @@ import (
 // ReadTokenLife is the lifetime of an edge's tokens for its replicas. They are renewed long before.
 const ReadTokenLife = 30 * 24 * time.Hour
 
-// Ends returns when a token expires, false for one without an expiry. It does not check the signature.
+// lastEnd is the latest time that RFC 3339 can write.
+const lastEnd = 253402300799
+
+// Ends returns when a token expires, false for one without an expiry. One that is no time has passed. It does not check the
+// signature.
 func Ends(token string) (time.Time, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return time.Time{}, false
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	var claims struct{ Exp int64 }
-	if err != nil || json.Unmarshal(payload, &claims) != nil || claims.Exp == 0 {
+	if err != nil {
 		return time.Time{}, false
 	}
-	return time.Unix(claims.Exp, 0).UTC(), true
+	var claims struct{ Exp *float64 } // a NumericDate (RFC 7519, section 2)
+	err = json.Unmarshal(payload, &claims)
+	if other := new(json.UnmarshalTypeError); errors.As(err, &other) && other.Field != "" {
+		return time.Unix(0, 0).UTC(), true
+	}
+	if err != nil || claims.Exp == nil {
+		return time.Time{}, false
+	}
+	return time.Unix(int64(min(max(*claims.Exp, 0), lastEnd)), 0).UTC(), true
 }
 
 // CertificateEnd returns the earliest expiry of the certificates in a PEM file.

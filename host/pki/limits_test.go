@@ -1,8 +1,10 @@
 package pki_test
 
 import (
+	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"io/fs"
 	"os"
@@ -235,6 +237,34 @@ func TestOnlyAWholeTokenShowsItsEnd(t *testing.T) {
 	for _, text := range []string{endless, "", "password", token[:len(token)/4], "a." + token, "a.b.c"} {
 		_, ends := pki.Ends(text)
 		require.False(t, ends, text)
+	}
+}
+
+// TestATokenWhoseEndIsNoWholeNumberEndsToo: the numbers of a token may have fractions (RFC 7519, section 2), as those of other
+// programs do. What is no time is over.
+func TestATokenWhoseEndIsNoWholeNumberEndsToo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	trust, err := pki.Create(dir, time.Now)
+	require.NoError(t, err)
+	text, err := os.ReadFile(filepath.Join(dir, "access-replica.key"))
+	require.NoError(t, err)
+	block, _ := pem.Decode(text)
+	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	require.NoError(t, err)
+	admit, err := pki.Verifier(trust.ReplicaKeyFile("access"), time.Now)
+	require.NoError(t, err)
+	now := float64(time.Now().Unix())
+	for _, c := range []struct {
+		exp  any
+		good bool
+	}{{now + 3600.5, true}, {json.RawMessage("1e30"), true}, {nil, true}, {now - 3600.5, false}, {0, false}, {-1.5, false}, {"never", false}, {json.RawMessage("1e999"), false}} {
+		token, err := libsql.SignToken(key.(ed25519.PrivateKey), map[string]any{"a": pki.ReadOnly, "exp": c.exp})
+		require.NoError(t, err)
+		require.Equal(t, c.good, admit(token), "%v", c.exp)
+		end, ends := pki.Ends(token)
+		require.Equal(t, c.exp != nil, ends, "%v", c.exp)
+		_, err = json.Marshal(end)
+		require.NoError(t, err, "%v", c.exp)
 	}
 }
 
