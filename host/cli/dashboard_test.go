@@ -279,7 +279,7 @@ func TestAnOwnerTriesASearch(t *testing.T) {
 	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
 	h.WithoutAddress()
 	h.Type("#try-name", "pandmi onlin solutions\r")
-	h.WaitFor(`document.querySelector("#try-suggestions a")`)
+	h.WaitFor(`document.querySelector("#try-suggestions a") && !document.querySelector("#try-meant").hidden`)
 	require.Equal(t, "No name matches.", h.Eval(`document.querySelector("#try-said").textContent`))
 	suggested := h.Eval(`document.querySelector("#try-suggestions a").textContent`)
 	require.Contains(t, suggested, "PANDIM ONLINE SOLUTIONS")

@@ -46,3 +46,31 @@ paths:
 }&#39; \
   &#34;https://base.invalid/things/<span data-of="id" data-as="path">7</span><span data-if="q">?q=<span data-of="q" data-as="url">a+b</span></span>&#34;`)
 }
+
+// TestAFormAsksForWhatACallNeeds with the examples and the key filled in, and its answer is read aloud. Of the
+// examples of answers the first is open.
+func TestAFormAsksForWhatACallNeeds(t *testing.T) {
+	page, err := Render(Config{Token: "k", Try: true, Document: []byte(`
+tags: [{name: T}]
+paths:
+  /things/{id}:
+    get:
+      tags: [T]
+      operationId: read
+      parameters:
+        - {name: id, in: path, required: true, example: a&b}
+        - {name: q, in: query}
+      responses: {'200': {description: Done., content: {application/json: {examples: {one: {summary: One, value: 1}, two: {summary: Two, value: 2}}}}}}
+`)})
+	require.NoError(t, err)
+	for _, part := range []string{
+		`name="id" data-in="path" value="a&amp;b" autocomplete="off" spellcheck="false" required>`,
+		`name="q" data-in="query" value="" autocomplete="off" spellcheck="false" placeholder="optional">`,
+		`class="key" value="k" autocomplete="off" spellcheck="false" required>`,
+		`<div class="outcome" aria-live="polite" hidden></div>`,
+		`<details name="read-examples" open><summary><span class="http good">200</span> One</summary>`,
+		`<details name="read-examples"><summary><span class="http good">200</span> Two</summary>`,
+	} {
+		require.Contains(t, string(page), part)
+	}
+}
