@@ -89,6 +89,27 @@ func TestAClosedAccountIsKnownUntilTheWriterHasTheClose(t *testing.T) {
 	require.Nil(t, edge.leases.accounts.get(1), "and then it is forgotten")
 }
 
+// TestAnAccountIsKnownUntilTheWriterHasTheCloseOfBothLeases: a late grant of either would be taken for one of now.
+func TestAnAccountIsKnownUntilTheWriterHasTheCloseOfBothLeases(t *testing.T) {
+	for name, of := range map[string]func(*account) *lease{
+		"credits": func(a *account) *lease { return &a.credits }, "volume": func(a *account) *lease { return &a.volume },
+	} {
+		edge, _ := granted(t, 100)
+		a := edge.leases.accounts.get(1)
+		a.credits, a.volume, a.unreported = lease{}, lease{}, 0
+		of(a).since = edge.outbox.applied + 1
+		for range 3 {
+			edge.sweep(start + 2*idleMillis)
+		}
+		require.NotNil(t, edge.leases.accounts.get(1), name)
+		edge.outbox.applied++
+		for range 3 {
+			edge.sweep(start + 2*idleMillis)
+		}
+		require.Nil(t, edge.leases.accounts.get(1), name)
+	}
+}
+
 // TestLeasesOfFewWindowsAreParked: an edge whose clock jumps on and on keeps no lease of each window.
 func TestLeasesOfFewWindowsAreParked(t *testing.T) {
 	const day = 24 * 60 * 60 * 1000
