@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"crypto/tls"
 	"log/slog"
 	"os"
@@ -142,10 +143,13 @@ func TestATokenWithoutAnEndStays(t *testing.T) {
 		taken      bool
 	}{{token(0), token(aDay), false}, {"", token(aDay), false}, {token(2 * aDay), token(aDay), false}, {token(aDay), token(0), false}, {token(aDay), token(2 * aDay), true}} {
 		held := libsql.NewToken(c.has)
-		tokens := &readTokens{map[string]*libsql.Token{"access": held}, time.Now, slog.New(slog.DiscardHandler)}
+		var log bytes.Buffer
+		tokens := &readTokens{map[string]*libsql.Token{"access": held}, time.Now, slog.New(slog.NewTextHandler(&log, nil))}
 		tokens.renew("access", c.given)
 		tokens.renew("registry", c.given)
 		require.Equal(t, c.taken, held.String() == c.given)
+		require.Equal(t, c.taken, log.Len() > 0)
+		require.NotContains(t, log.String(), c.given, "a token is a secret")
 	}
 }
 

@@ -117,6 +117,7 @@ func TestFlagsThatCanNotBeMeantAreRefused(t *testing.T) {
 	none := time.Duration(0)
 	for want, refused := range map[string]interface{ Validate() error }{
 		"--listen":                              &primaryCommand{Listen: "nowhere", Replication: "127.0.0.1:1", sqldFlags: files},
+		"--mirror is an address":                &primaryCommand{Listen: "127.0.0.1:1", Replication: "127.0.0.1:1", Mirror: "https://:443/registry", sqldFlags: files},
 		"--replication":                         &primaryCommand{Listen: "127.0.0.1:1", Replication: "nowhere", sqldFlags: files},
 		"--listen: ":                            &replicaCommand{Listen: "nowhere"},
 		"--life must":                           &trustToken{Life: &none},

@@ -1,15 +1,23 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -90,6 +98,10 @@ func TestAPushThatRemovesNearlyAllIsConfirmed(t *testing.T) {
 	require.Contains(t, said, "nothing was written: it was not confirmed")
 	require.Equal(t, had, companiesAt(t, primary))
 
+	code, said = atTerminal(t, "\n", pushes(wrong)...)
+	require.Equal(t, exitFailure, code, said)
+	require.Equal(t, had, companiesAt(t, primary), "an empty line")
+
 	code, said = atTerminal(t, number[1]+"\n", pushes(wrong, "--yes", number[1]+"0")...)
 	require.Equal(t, exitFailure, code, "a wrong --yes is no question: %s", said)
 	require.Equal(t, had, companiesAt(t, primary))
@@ -162,10 +174,12 @@ func TestARollbackIsAskedOnce(t *testing.T) {
 	code, said = ran(append(rollback, "--dry-run")...)
 	require.Equal(t, exitOK, code, said)
 	require.NotContains(t, said, "confirmed with")
-	code, said = atTerminal(t, "no\n", rollback...)
-	require.Equal(t, exitFailure, code, said)
-	require.Contains(t, said, "RECORDS")
-	require.Equal(t, had, companiesAt(t, primary))
+	for _, typed := range []string{"no\n", "\n"} {
+		code, said = atTerminal(t, typed, rollback...)
+		require.Equal(t, exitFailure, code, said)
+		require.Contains(t, said, "RECORDS")
+		require.Equal(t, had, companiesAt(t, primary))
+	}
 	code, said = atTerminal(t, "yes\n", rollback...)
 	require.Equal(t, exitOK, code, said)
 	require.Equal(t, 1, companiesAt(t, primary))
@@ -220,6 +234,47 @@ func TestAPushToAnotherServiceSaysWhatToCheck(t *testing.T) {
 		require.Equal(t, exitFailure, code, said)
 		require.Contains(t, said, "hint: what listens at http://"+listener.Addr().String()+" does not answer as a registry's primary does")
 	}
+}
+
+// stumbling passes what a primary is asked on, but calls do in place of the first call in which a push begins.
+func stumbling(t *testing.T, primary *sqld.Server, do func(http.ResponseWriter)) string {
+	t.Helper()
+	to, err := url.Parse(primary.URL())
+	require.NoError(t, err)
+	forward := httputil.NewSingleHostReverseProxy(to)
+	var stumbled atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || bytes.Contains(body, []byte("INSERT INTO pushing")) && stumbled.CompareAndSwap(false, true) {
+			do(w)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// TestAPushSaysThatACallIsTriedAgain: else it seems to hang for half a minute.
+func TestAPushSaysThatACallIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	at := stumbling(t, sqldtest.Primary(t), func(w http.ResponseWriter) { http.Error(w, "gone", http.StatusBadGateway) })
+	code, said := ran("push", onlyCompany(t), "--registry", at)
+	require.Equal(t, exitOK, code, said)
+	require.Contains(t, said, "a call of the primary failed (attempt 1 of 8, the next in 250ms)")
+}
+
+// TestAPushThatIsInterruptedSaysThatItGoesOn.
+func TestAPushThatIsInterruptedSaysThatItGoesOn(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	at := stumbling(t, sqldtest.Primary(t), func(http.ResponseWriter) { stop(); <-ctx.Done() })
+	said := new(testkit.Log)
+	m := &Main{Stdin: strings.NewReader(""), Stdout: said, Stderr: said, Environ: func() []string { return nil }, Now: time.Now}
+	require.Equal(t, exitFailure, m.Run(ctx, []string{"push", onlyCompany(t), "--registry", at}))
+	require.Contains(t, said.String(), "interrupted: ")
+	require.Contains(t, said.String(), "the same command goes on from there")
 }
 
 // small mounts a file system of a size, and returns a function that gives it another.

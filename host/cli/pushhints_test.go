@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
+	"regedge/replicate/registry/push"
 )
 
 // TestAPushToAnotherServerSaysSo: to one that speaks TLS, to one of other pages, and to one of another database.
@@ -53,6 +54,19 @@ func TestWhoEndsACommandIsNotToldThatThePrimaryIsSilent(t *testing.T) {
 	require.Equal(t, exitFailure, m.Run(ctx, []string{"push", "pushhints_test.go", "--dry-run", "--registry", server.URL}))
 	require.Contains(t, said.String(), "context canceled")
 	require.NotContains(t, said.String(), "does the primary's machine hang")
+}
+
+// TestAPushIsConfirmedByAllThatWouldGo: records and the parts of those that stay.
+func TestAPushIsConfirmedByAllThatWouldGo(t *testing.T) {
+	report := &push.Report{Counts: []push.Count{{Removed: 2}}, PartsRemoved: 3, Doubts: []string{"3 of 9 appointments would go"}}
+	for yes, confirmed := range map[int64]bool{2: false, 3: false, 5: true} {
+		require.Equal(t, confirmed, (&pushCommand{Yes: &yes}).confirm(t.Context(), &Main{}, report) == nil, yes)
+	}
+}
+
+// TestAPushTellsProgramsItsTimeInSeconds.
+func TestAPushTellsProgramsItsTimeInSeconds(t *testing.T) {
+	require.InDelta(t, 1.5, pushedOf(&push.Report{Elapsed: 1500 * time.Millisecond}, false).Elapsed, 0)
 }
 
 // TestAFileOfAnotherUserIsExplained, for a registry and for the keys of a cluster.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -57,6 +58,27 @@ func TestStatusEndsThoughTheRegistryHangs(t *testing.T) {
 	require.NoError(t, ctx.Err(), "it ends by itself")
 	require.Equal(t, exitFailure, code, out.String())
 	require.Contains(t, out.String(), "pune")
+	require.NotContains(t, out.String(), "No release has been pushed", "of a registry that nobody has seen")
+}
+
+// TestAWatchLeavesNoStreamAtTheRegistry: each round would leave one.
+func TestAWatchLeavesNoStreamAtTheRegistry(t *testing.T) {
+	c := startCentre(t)
+	closed := make(chan struct{}, 8)
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte(`"type":"close"`)) {
+			closed <- struct{}{}
+		}
+		io.WriteString(w, `{"baton":"x","results":[{"type":"ok","response":{"type":"execute","result":{"cols":[{"name":"n"}],"rows":[[{"type":"integer","value":"0"}]]}}}]}`)
+	}))
+	defer registry.Close()
+	m := &Main{Stdout: io.Discard, Stderr: t.Output(), Environ: func() []string { return nil }, Now: time.Now}
+	require.Equal(t, exitOK, m.Run(t.Context(), []string{"status", "--writer", c.url(), "--token", operatorToken, "--registry", registry.URL}))
+	select {
+	case <-closed:
+	case <-time.After(time.Minute):
+		t.Fatal("it was not closed")
+	}
 }
 
 // TestWhatCanBeTakenIsSaid: credits that an earlier change still has to take cannot be taken again.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -36,6 +37,20 @@ func atTerminal(t *testing.T, types string, args ...string) (code int, shown str
 		require.True(t, errors.As(err, &ended), "%v", err)
 	}
 	return c.ProcessState.ExitCode(), out.String()
+}
+
+// TestNobodyIsAskedWhereTheQuestionIsNotSeen: a script that keeps what a command says would wait for ever.
+func TestNobodyIsAskedWhereTheQuestionIsNotSeen(t *testing.T) {
+	screen, terminal := openTerminal(t)
+	defer screen.Close()
+	defer terminal.Close()
+	file, err := os.Create(filepath.Join(t.TempDir(), "said"))
+	require.NoError(t, err)
+	defer file.Close()
+	require.True(t, (&Main{Stdin: terminal, Stderr: terminal}).asksAtTerminal())
+	for _, m := range []*Main{{Stdin: terminal, Stderr: file}, {Stdin: file, Stderr: terminal}, {Stdin: terminal, Stderr: new(bytes.Buffer)}} {
+		require.False(t, m.asksAtTerminal())
+	}
 }
 
 // openTerminal opens a pseudo-terminal: the side that a person sits at, and the program's.
