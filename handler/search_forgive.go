@@ -73,6 +73,15 @@ func forgivingArgs(query string, limit int) []Value {
 	}
 }
 
+// furtherNames is how many names are compared in addition if none of those is like the query.
+const furtherNames = 60
+
+// furtherArgs are the parameters of forgivingStatement that select names to compare, and no matches.
+func furtherArgs(terms string) []Value {
+	none := text(names.NoTerms)
+	return []Value{none, none, none, {Kind: Integer}, text(terms), {Kind: Integer, Int: furtherNames}, text("")}
+}
+
 // forgive searches once more for a name that was not found as it was typed. An empty answer may have
 // suggestions.
 func (c *call) forgive(name string, limit int) answer {
@@ -87,7 +96,14 @@ func (c *call) forgive(name string, limit int) answer {
 	if row[0].Text != "[]" {
 		return found([]byte(row[0].Text))
 	}
-	labels := alike(query, row[1].Text)
+	like := names.NewSuggestions(query)
+	labels := alike(like, row[1].Text)
+	if further := names.FurtherTerms(query); len(labels) == 0 && further != names.NoTerms {
+		if row, failure = c.read(forgivingStatement, furtherArgs(further)...); row == nil {
+			return failure
+		}
+		labels = alike(like, row[1].Text)
+	}
 	if acronym, ok := names.AcronymOf(query); ok && isSpelledOut(name, acronym, labels) {
 		if row, failure = c.read(acronymStatement, text(acronym.Terms), text(acronym.Pattern)); row == nil {
 			return failure
@@ -104,10 +120,9 @@ func nothing() answer { return answer{outcome: charge.NotFound, data: []byte("[]
 // maxSuggestion bounds a suggested name in the header, in bytes, so that the header stays small.
 const maxSuggestion = 500
 
-// alike returns the names that are most like the query. The lines are forms and labels in turn, as forgivingStatement
-// returns them.
-func alike(query, lines string) []string {
-	s := names.NewSuggestions(query)
+// alike returns the names that are most like a query, of those compared so far and those of the lines: forms and labels in turn,
+// as forgivingStatement returns them.
+func alike(s *names.Suggestions, lines string) []string {
 	for lines != "" {
 		var name, label string
 		name, label, lines = cutName(lines)

@@ -166,3 +166,22 @@ func TestOfEquallyLikeNamesTheFirstIsSuggestedWhicheverWordIsMisspelt(t *testing
 	_, suggested := s.search(t, "marble button garden", 5)
 	require.Equal(t, `"MARBLE BXTTON GARDEN LIMITED", "MXRBLE BUTTON GARDEN LIMITED"`, suggested)
 }
+
+// TestBothOfTwoWordsMayBeWrong: where the second is misspelt, cut short or abbreviated, names are asked for by what is like the first.
+func TestBothOfTwoWordsMayBeWrong(t *testing.T) {
+	queries := map[string]string{
+		"azarra estaurants": "AZARA RESTAURANTS", "autohoome mktg": "AUTOHOME MARKETING", "apexara ystems": "APEXUARA SYSTEMS",
+		"wnidberry mark": "WINDBERRY MARKETS", "rchies htls": "ARCHIES HOTELS", "minaaxi expo": "MINAXI EXPORTS",
+		"ufbanresorts": "URBAN RESORTS", "vee tee multiplex": "V T MULTIPLEX", "kb carbons": "KAYBEE CARBONS", "jj conek": "JAY JAY CONEK", "essdee biotech": "S D BIOTECH", "ess ess alloys": "S S ALLOYS",
+	}
+	var records []searchtest.Record
+	for _, name := range queries {
+		records = append(records, searchtest.Record{Value: fmt.Sprintf("U72900ZZ2015PTC%06d", len(records)), Name: name + " LIMITED", Status: "ACTIVE"})
+	}
+	s := newSearcher(t, records)
+	for query, name := range queries {
+		found, suggested := s.search(t, query, 5)
+		require.Equal(t, "[]", found, query)
+		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
+	}
+}

@@ -47,11 +47,11 @@ func TestALongSuggestionIsLeftOutAlone(t *testing.T) {
 			if kept {
 				want = c.with
 			}
-			require.Equal(t, want, headerList(alike("tata steel", c.lines)), "%s, %d bytes", name, length)
+			require.Equal(t, want, headerList(alike(names.NewSuggestions("tata steel"), c.lines)), "%s, %d bytes", name, length)
 		}
 	}
-	require.Empty(t, headerList(alike("tata steel", "")))
-	require.Empty(t, headerList(alike("tata steel", lines("another name", "ANOTHER NAME"))))
+	require.Empty(t, headerList(alike(names.NewSuggestions("tata steel"), "")))
+	require.Empty(t, headerList(alike(names.NewSuggestions("tata steel"), lines("another name", "ANOTHER NAME"))))
 }
 
 // TestASearchWithoutAMatchSuggestsNames, in a header of its answer alone.

@@ -9,25 +9,46 @@ import (
 // names that are equally alike, the first stays first.
 type Suggestions struct {
 	words  []string
-	heard  bool         // the words are transliterated
-	tamil  bool         // from Tamil
-	same   [][]string   // synonyms of each word
-	both   []string     // each word but the last, joined with the next one
-	kept   [][]string   // the words without the first or last ones; see less
-	site   string       // the name in an address; see siteOf
-	other  *Suggestions // of the other wording, nil if there is none
+	heard  bool           // the words are transliterated
+	tamil  bool           // from Tamil
+	same   [][]string     // synonyms of each word
+	both   []string       // each word but the last, joined with the next one
+	kept   [][]string     // the words without the first or last ones; see less
+	site   string         // the name in an address; see siteOf
+	others []*Suggestions // of the other wordings
 	found  [MaxSuggestions]suggestion
 	count  int
-	begun  []string // the first names that are not like the query, but begin with its first word
-	begins int      // how many such names there are
+	begun  few // the names that are not like the query, but begin with its first word
+	rest   few // those that have all other words in a row
 }
 
 // MaxSuggestions is how many names are suggested.
 const MaxSuggestions = 3
 
 type suggestion struct {
-	label string
-	cost  int
+	label  string
+	cost   int
+	begins bool // with the first word of the query
+}
+
+// few are the first of the names of a kind, and how many there are.
+type few struct {
+	labels []string
+	count  int
+}
+
+func (f *few) add(label string) {
+	if f.count++; len(f.labels) < MaxSuggestions && !slices.Contains(f.labels, label) {
+		f.labels = append(f.labels, label)
+	}
+}
+
+// suggested returns the names if there are few enough to tell something.
+func (f *few) suggested() []string {
+	if f.count > fewBegin {
+		return nil
+	}
+	return f.labels
 }
 
 // Costs of a difference, in halves of a letter.
@@ -37,6 +58,7 @@ const (
 	costExtra    = 1 // a word that only the name has
 	costAbsent   = 9 // a word that only the query has
 	costShort    = 2 // a word that is abbreviated
+	costBegun    = 3 // a word, not the last, that is cut short
 )
 
 const (
@@ -63,9 +85,12 @@ func NewSuggestions(query string) *Suggestions {
 	if s.heard = len(s.words) > 0; !s.heard {
 		s.words = suggestible(query)
 		s.site = siteOf(s.words)
-		if other := otherWording(s.words); other != nil {
-			s.other = &Suggestions{words: other}
-			s.other.prepare()
+		for _, other := range [...][]string{otherWording(s.words), lettersSpelled(s.words), letterNamesIn(s.words)} {
+			if other != nil {
+				wording := &Suggestions{words: other}
+				wording.prepare()
+				s.others = append(s.others, wording)
+			}
 		}
 	}
 	s.prepare()
@@ -87,8 +112,8 @@ func (s *Suggestions) prepare() {
 // alike.
 func (s *Suggestions) Add(name, label string) {
 	cost, ok := s.cost(name)
-	if s.other != nil {
-		if other, also := s.other.cost(name); also && (!ok || other < cost) {
+	for _, wording := range s.others {
+		if other, also := wording.cost(name); also && (!ok || other < cost) {
 			cost, ok = other, true
 		}
 	}
@@ -115,32 +140,44 @@ func (s *Suggestions) Add(name, label string) {
 		s.count++
 	}
 	copy(s.found[at+1:s.count], s.found[at:])
-	s.found[at] = suggestion{label, cost}
+	s.found[at] = suggestion{label, cost, s.begins(name)}
 }
 
-// addBegun notes a name that is not like the query if it begins with the first word of several.
+// addBegun notes a name that is not like the query if it begins with the first word of several, or has all the others.
 func (s *Suggestions) addBegun(name, label string) {
-	if s.heard || len(s.words) < 2 || !hasRunes(s.words[0], minFirst) || !strings.HasPrefix(name, s.words[0]+" ") {
+	if s.heard || len(s.words) < 2 {
 		return
 	}
-	if !slices.ContainsFunc(s.words[1:], isPlainWord) { // numbers tell names apart
-		return
-	}
-	if s.begins++; len(s.begun) < MaxSuggestions && !slices.Contains(s.begun, label) {
-		s.begun = append(s.begun, label)
+	switch rest := strings.Join(s.words[1:], " "); {
+	case s.begins(name):
+		s.begun.add(label)
+	case len(s.words) >= absentOf && strings.Contains(" "+name+" ", " "+rest+" "):
+		s.rest.add(label)
 	}
 }
 
-// Labels returns the names that were kept, best first.
+// begins reports whether a name begins with the first word of the query and other words. Numbers after it tell names apart.
+func (s *Suggestions) begins(name string) bool {
+	return len(s.words) > 1 && hasRunes(s.words[0], minFirst) && strings.HasPrefix(name, s.words[0]+" ") &&
+		slices.ContainsFunc(s.words[1:], isPlainWord)
+}
+
+// Labels returns the names that were kept, best first. If none of them begins with the first word, names that do take the last
+// place and what is left: another word for the same trade is as likely as a mistake in the first word.
 func (s *Suggestions) Labels() []string {
-	if s.count == 0 && s.begins <= fewBegin {
-		return append([]string{}, s.begun...)
+	labels, right := make([]string, 0, MaxSuggestions), false
+	for _, f := range s.found[:s.count] {
+		labels, right = append(labels, f.label), right || f.begins
 	}
-	labels := make([]string, s.count)
-	for i := range labels {
-		labels[i] = s.found[i].label
+	if s.count > 0 && right {
+		return labels
 	}
-	return labels
+	begun := s.begun.suggested()
+	if s.count == 0 && len(begun) == 0 {
+		return append(labels, s.rest.suggested()...)
+	}
+	labels = labels[:min(s.count, MaxSuggestions-min(1, len(begun)))]
+	return append(labels, begun[:min(len(begun), MaxSuggestions-len(labels))]...)
 }
 
 // cost is the sum of the distances of the query's words from their nearest words in the name. It
@@ -165,6 +202,7 @@ func (s *Suggestions) cost(name string) (sum int, ok bool) {
 		}
 	}
 	s.join(&costs, words)
+	s.cutShort(&costs, words)
 	first, absent := false, 0
 	for i := range s.words {
 		if costs[i] == costAbsent {
@@ -197,6 +235,17 @@ func (s *Suggestions) join(costs *[maxSounds]int, words []string) {
 			}
 			if cost := s.wordCost(s.both[i], word, false); cost < costAbsent {
 				costs[i], costs[i+1] = min(costs[i], cost), min(costs[i+1], costSpelling)
+			}
+		}
+	}
+}
+
+// cutShort lowers the costs of words that begin a word of the name. Joined with a neighbour they would be more like it.
+func (s *Suggestions) cutShort(costs *[maxSounds]int, words []string) {
+	for i, typed := range s.words {
+		if costs[i] == costAbsent && len(typed) >= minBeginning && !s.heard {
+			if slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(word, typed) }) {
+				costs[i] = costBegun
 			}
 		}
 	}
@@ -240,10 +289,31 @@ func (s *Suggestions) wordCost(typed, word string, last bool) int {
 	if len(one) < len(typed) || len(other) < len(word) {
 		cost = min(cost, costSpelling+wordCost(one, other, last))
 	}
-	if abbreviates(typed, word) || abbreviates(typed, other) {
+	if abbreviates(typed, word) || abbreviates(typed, other) || lacksVowels(typed, word) {
 		cost = min(cost, costShort)
 	}
 	return cost
+}
+
+// minBeginning is the least length of a word cut short.
+const minBeginning = 3
+
+// lacksVowels reports whether at least three letters are those of a word without its vowels but the first letter.
+func lacksVowels(typed, word string) bool {
+	if len(typed) < minBeginning || len(typed) > len(word)-1 || !isPlainWord(typed) || typed[0] != word[0] {
+		return false
+	}
+	at := 1
+	for i := 1; i < len(word); i++ {
+		if strings.IndexByte("aeiou", word[i]) >= 0 {
+			continue
+		}
+		if at == len(typed) || typed[at] != word[i] {
+			return false
+		}
+		at++
+	}
+	return at == len(typed)
 }
 
 // abbreviates reports whether letters of a word, with the first and the last one and at most one vowel, are what was typed,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -153,6 +154,70 @@ func TestTheFirstWordOfFewNamesSuggestsThem(t *testing.T) {
 	s.Add("kapardi x", "KAPARDI X")
 	s.Add("kapardi x", "KAPARDI X")
 	require.Equal(t, []string{"KAPARDI X"}, s.Labels())
+}
+
+// TestAnotherWordForTheTradeIsSuggestedLast: names with a mistake in the first word leave it a place.
+func TestAnotherWordForTheTradeIsSuggestedLast(t *testing.T) {
+	near := []string{"KAZIM INDUSTRIES", "KASIM INDUSTRIES", "QASSIM INDUSTRIES"}
+	for _, more := range []int{0, 1, fewBegin, fewBegin + 1} {
+		s := NewSuggestions("qasim industries")
+		for number := range more {
+			label := "QASIM " + strings.Repeat("X", number+8)
+			s.Add(Name(label), label)
+		}
+		for _, label := range near {
+			s.Add(Name(label), label)
+		}
+		want := slices.Clone(near)
+		if more > 0 && more <= fewBegin {
+			want[2] = "QASIM XXXXXXXX"
+		}
+		require.Equal(t, want, s.Labels(), more)
+	}
+	s := NewSuggestions("qasim industries")
+	for _, label := range []string{"QASIM INDUSTRY", "QASIM HOTELS", near[0], near[1]} {
+		s.Add(Name(label), label)
+	}
+	require.Equal(t, []string{"QASIM INDUSTRY", near[0], near[1]}, s.Labels(), "the first word is right already")
+}
+
+// TestAPlaceBeforeAPartOfANameIsLeftOut if few names have the other words in a row, and none is more like the query.
+func TestAPlaceBeforeAPartOfANameIsLeftOut(t *testing.T) {
+	for query, want := range map[string]string{
+		"shillong diocesan trust": "NORTH DIOCESAN TRUST ASSOCIATION", "shillong trust diocesan": "", "shillong trust": "",
+		"shillong diocesan trusts": "", "north diocesan truss": "NORTH DIOCESAN TRUST ASSOCIATION",
+	} {
+		s := NewSuggestions(query)
+		s.Add("north diocesan trust association", "NORTH DIOCESAN TRUST ASSOCIATION")
+		require.Equal(t, want, strings.Join(s.Labels(), ","), query)
+		for number := range fewBegin {
+			s.Add("x diocesan trust", "X "+strings.Repeat("X", number))
+		}
+		if !strings.HasPrefix(query, "north") {
+			require.Empty(t, s.Labels(), query)
+		}
+	}
+}
+
+// TestWordsMayBeCutShortOrLackTheirVowels, but are rather joined with their neighbours.
+func TestWordsMayBeCutShortOrLackTheirVowels(t *testing.T) {
+	for typed, name := range map[string]string{
+		"ifninicare ent ind": "infinicare enterprises india", "dsgn collaborative": "design collaborative", "arvindd htls": "arvind hotels",
+		"bha ani bhog": "bhawani bhog", "vk film": "veekay films",
+	} {
+		s := NewSuggestions(typed)
+		s.Add(name, name)
+		require.Equal(t, []string{name}, s.Labels(), typed)
+	}
+	for typed, word := range map[string]string{"snhl": "snehal", "dsgn": "design", "htls": "hotels", "ekt": "ekta"} {
+		require.True(t, lacksVowels(typed, word), typed)
+	}
+	for typed, word := range map[string]string{"sn": "sena", "snhl": "snehals", "snhls": "snehal", "dsgn": "dsgn", "esgn": "design", "sna": "sana", "h2l": "hotel"} {
+		require.False(t, lacksVowels(typed, word), typed)
+	}
+	s := NewSuggestions("in ma")
+	s.Add("india manufacturing", "it")
+	require.Empty(t, s.Labels(), "two letters are too few")
 }
 
 // TestAPluralMayBeMisspelt, and be typed for one word and not for the other.

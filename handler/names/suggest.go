@@ -51,6 +51,12 @@ func LikeTerms(query string) (terms string, count int) {
 	if other := otherWording(whole); other != nil {
 		l.likeOtherwise(other)
 	}
+	if letters := lettersSpelled(whole); letters != nil {
+		l.likeOtherwise(letters)
+	}
+	if at := initialsAt(whole); at >= 0 {
+		l.likeLetterNames(whole, at)
+	}
 	if site := siteOf(whole); site != "" {
 		l.likeSite(site)
 	}
@@ -71,6 +77,47 @@ func (l *list) likeWord(word string) {
 	l.element("((" + alike + ") AND (" + begin + " OR " + end + "))")
 	l.element(quoted(markBegin + beginning(word)))
 	l.element(quoted(markBegin+word[:prefixLen(word, beginLen)]) + " AND " + end)
+}
+
+// FurtherTerms select names that are less like the query, to be compared where LikeTerms select none that is alike: a JSON array
+// of one expression, NoTerms if there is none. They find a name
+//   - whose first word is like the first of several, and that has a word like the second, so that both may be wrong;
+//   - that has the middle of a query of one word, spaces ignored: two of its words, which are joined and misspelt.
+func FurtherTerms(query string) string {
+	if heard(query) != nil {
+		return NoTerms
+	}
+	var l list
+	switch words := suggestible(query); len(words) {
+	case 0:
+	case 1:
+		if from := (len(words[0]) - wideLen) / 2; from > 0 && isPlainWord(words[0]) {
+			l.element(quoted(words[0][from : from+wideLen]))
+		}
+	default:
+		l.likeFirst(words)
+	}
+	return l.String()
+}
+
+// likeFirst asks for names whose first word has a key in common with the first word, and that have a word that begins or ends
+// as the second one does. So both may be wrong.
+func (l *list) likeFirst(words []string) {
+	var keys []string
+	eachKey(words[0], func(key []byte) {
+		if k := string(key); !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	})
+	second := words[1]
+	like := quoted(markBegin + second[:prefixLen(second, 2)])
+	if isPlainWord(second) && !strings.ContainsAny(second, "aeiou") { // abbreviated
+		like = quoted(markBegin + second[:1])
+	}
+	if hasRunes(second, gramLen) {
+		like = "(" + like + " OR " + quoted(second[suffixStart(second, gramLen):]) + ")"
+	}
+	l.unbounded("(" + anyOf(markKey, keys) + ") AND " + like)
 }
 
 // likeOthers asks for names that have the other words, and one that begins or ends as words[at] does, with
@@ -260,7 +307,7 @@ func suggestible(query string) []string {
 		if i > 0 && (w == limited || w == "llp") {
 			break
 		}
-		if w != "" && !isCommon(w) && len(kept) < maxSounds && !slices.Contains(kept, w) {
+		if w != "" && !isCommon(w) && len(kept) < maxSounds && (!slices.Contains(kept, w) || lettersOf(w) != "") {
 			kept = append(kept, w)
 		}
 	}

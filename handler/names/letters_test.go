@@ -1,0 +1,38 @@
+package names
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestLettersAreSpelledInBothDirections, and words that only look like it stay.
+func TestLettersAreSpelledInBothDirections(t *testing.T) {
+	for typed, want := range map[string]string{
+		"vee kay steels": "vk steels", "veekay steels": "vk steels", "shri vee kay": "shri vk", "ess dee s computec": "sds computec", "jay jay fitness": "jj fitness",
+		"vee kay": "", "vee steels": "", "s kay steels": "", "essential oils": "", "veekays steels": "",
+	} {
+		require.Equal(t, want, strings.Join(lettersSpelled(suggestible(Query(typed))), " "), typed)
+	}
+	for typed, want := range map[string]string{
+		"v k steels": "vee kay steels", "shri vk steels": "shri vee kay steels", "krk hotels": "kay aar kay hotels", "pvt traders": "",
+		"vk": "", "gem stones": "", "oil india": "", "io mills": "", "k9 kennels": "", "vkrs steels": "",
+	} {
+		require.Equal(t, want, strings.Join(letterNamesIn(suggestible(Query(typed))), " "), typed)
+	}
+	require.Len(t, letterNamesIn(strings.Fields("a b c d e krk")), maxSounds)
+}
+
+// TestNamesOfLettersAreAskedForApartAndJoined, each by every spelling.
+func TestNamesOfLettersAreAskedForApartAndJoined(t *testing.T) {
+	for typed, want := range map[string]string{
+		"rk steels":      `("=aar" OR "=ar") AND ("=kay") OR "=aarkay") AND ".steel"`,
+		"jj steels":      `("=jay") OR "=jayjay") AND ".steel"`,
+		"veekay steels":  `"=vk"`,
+		"vee kay steels": `"=vk"`,
+	} {
+		terms, _ := LikeTerms(Query(typed))
+		require.Contains(t, strings.ReplaceAll(terms, `\"`, `"`), want, typed)
+	}
+}
