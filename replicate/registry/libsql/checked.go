@@ -20,6 +20,9 @@ var ErrSilent = errors.New("the libSQL server does not answer")
 // The longest calls, of a schema's migration in all of India, take minutes.
 const callLimit = 5 * time.Minute
 
+// lostLimit bounds the end of a transaction by a connection that is lost. It frees the server's lock where that still answers.
+const lostLimit = 3 * time.Second
+
 // checkedConnector makes connections that mend three defects of the driver. It takes the first result of an
 // answer, and a value for each column of a row, without checking that there is one, which ends the process. It asks the server to wait until it has
 // the data of an earlier answer: a replica whose primary began anew counts from the beginning, so such a
@@ -153,6 +156,12 @@ func (t checkedTx) Commit() error { return t.end("COMMIT") }
 func (t checkedTx) Rollback() error { return t.end("ROLLBACK") }
 
 func (t checkedTx) end(how string) error {
-	_, err := t.conn.ExecContext(context.Background(), how, nil)
+	ctx := context.Background()
+	if t.conn.lost {
+		limited, cancel := context.WithTimeout(ctx, lostLimit)
+		defer cancel()
+		ctx = limited
+	}
+	_, err := t.conn.ExecContext(ctx, how, nil)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -35,6 +36,32 @@ func TestAConnectionThatWasLateIsNotUsedAgain(t *testing.T) {
 	require.NoError(t, checkedTx{c}.Rollback())
 	require.False(t, c.IsValid())
 	require.NoError(t, c.Close())
+}
+
+// asked is a connection that notes how long its last call may take.
+type asked struct {
+	connection
+	limit *time.Duration
+}
+
+func (a asked) ExecContext(ctx context.Context, _ string, _ []driver.NamedValue) (driver.Result, error) {
+	until, _ := ctx.Deadline()
+	*a.limit = time.Until(until)
+	return nil, ctx.Err()
+}
+
+// TestTheEndOfATransactionWaitsForNoServerThatWasSilent: a command that is interrupted while its server hangs would wait minutes more.
+func TestTheEndOfATransactionWaitsForNoServerThatWasSilent(t *testing.T) {
+	var limit time.Duration
+	c := &checked{connection: asked{limit: &limit}, limit: callLimit}
+	require.NoError(t, checkedTx{c}.Rollback())
+	require.Greater(t, limit, lostLimit)
+	late, end := context.WithCancel(t.Context())
+	end()
+	_, err := c.ExecContext(late, "DELETE FROM t", nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, checkedTx{c}.Rollback())
+	require.LessOrEqual(t, limit, lostLimit)
 }
 
 // noResult is a connection that looks for the first result of an answer without any, as the driver does.
