@@ -187,7 +187,7 @@ func problemOf(got *answer, attempts int) *Error {
 
 func result[T any](got *answer, made *call) (*Result[T], error) {
 	var envelope struct {
-		Data T `json:"data"`
+		Data *T `json:"data"`
 		Meta *struct {
 			RequestID        string `json:"request_id"`
 			CreditsRemaining *int64 `json:"credits_remaining"`
@@ -198,11 +198,14 @@ func result[T any](got *answer, made *call) (*Result[T], error) {
 	if err == nil && envelope.Meta == nil {
 		err = errors.New("it has no meta")
 	}
+	if err == nil && envelope.Data == nil {
+		err = errors.New("it has no data")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the answer of %s: %w", got.header.Get("X-Request-Id"), err)
 	}
 	return &Result[T]{
-		Data: envelope.Data, RequestID: envelope.Meta.RequestID, CreditsRemaining: envelope.Meta.CreditsRemaining,
+		Data: *envelope.Data, RequestID: envelope.Meta.RequestID, CreditsRemaining: envelope.Meta.CreditsRemaining,
 		Sandbox: envelope.Meta.Sandbox, RateLimit: rateLimit(got.header), Release: got.header.Get("X-Registry-Release"),
 		Replayed: got.header.Get("Idempotent-Replayed") == "true", Suggestions: suggestions(got.header), Attempts: made.attempts,
 	}, nil

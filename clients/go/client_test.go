@@ -175,6 +175,24 @@ func TestASuccessWithoutMetaIsNone(t *testing.T) {
 	}
 }
 
+// TestASuccessWithoutDataIsNone: a company without a CIN would be taken for one, and null for a search that found nothing.
+func TestASuccessWithoutDataIsNone(t *testing.T) {
+	for _, body := range []string{`{"meta":{"request_id":"01ID"}}`, `{"data":null,"meta":{"request_id":"01ID"}}`} {
+		s := serve(t, func(w http.ResponseWriter) {
+			w.Header().Set("X-Request-Id", "01ID")
+			io.WriteString(w, body)
+		})
+		c, _ := s.client(t, Config{})
+		const want = "read the answer of 01ID: it has no data"
+		if got, err := c.Company(context.Background(), "x"); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, %v", body, got, err)
+		}
+		if got, err := c.Search(context.Background(), "x", 0); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, %v", body, got, err)
+		}
+	}
+}
+
 func TestAnAttemptThatHangsIsRepeated(t *testing.T) {
 	var hung atomic.Bool
 	end := make(chan struct{})

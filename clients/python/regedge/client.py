@@ -227,14 +227,14 @@ def _result(headers: http.client.HTTPMessage, body: bytes, parse: Callable[[Any]
             suggestions=read.suggestions(", ".join(headers.get_all("Search-Suggestion", []))),
             attempts=attempts,
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RegedgeError(f"read the answer of {headers.get('X-Request-Id')}: {error!r}") from error
 
 
 def _problem(status: int, headers: http.client.HTTPMessage, body: bytes, attempts: int) -> ApiError:
     try:
         document = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         document = {}
     if not isinstance(document, dict):
         document = {}

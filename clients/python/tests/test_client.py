@@ -357,6 +357,23 @@ class ClientTest(unittest.TestCase):
             with self.assertRaises(RegedgeError):
                 client.find_llp("AAA-0001")
 
+    def test_an_answer_that_nests_without_an_end_is_an_error_of_the_package(self):
+        deep = b"[" * 200_000
+
+        def nested(status):
+            def answer(handler):
+                handler.send_response(status)
+                handler.send_header("Content-Length", str(len(deep)))
+                handler.end_headers()
+                handler.wfile.write(deep)
+
+            return answer
+
+        for status in (200, 400):
+            with Service(nested(status)) as service, service.client() as client:
+                with self.assertRaises(RegedgeError):
+                    client.company("x")
+
     def test_redirects_are_not_followed(self):
         with Service(found) as elsewhere:
 

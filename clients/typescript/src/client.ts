@@ -236,13 +236,13 @@ function sleep(pause: number, signal: AbortSignal | undefined): Promise<void> {
 }
 
 function result<T>({ headers, body }: Answer, attempts: number): Result<T> {
-  let envelope: { data?: T; meta?: { request_id: string; credits_remaining: number | null; sandbox: boolean } };
+  let envelope: { data?: T | null; meta?: { request_id: string; credits_remaining: number | null; sandbox: boolean } };
   try {
     envelope = JSON.parse(body);
   } catch (cause) {
     throw new RegedgeError(`read the answer of ${headers.get("X-Request-Id")}`, { cause });
   }
-  if (envelope?.data === undefined || !envelope.meta) {
+  if (envelope?.data == null || !envelope.meta) {
     throw new RegedgeError(`read the answer of ${headers.get("X-Request-Id")}: it has no data or no meta`);
   }
   return {

@@ -386,7 +386,7 @@ test("a limit that is none is left to the service to refuse", async (t) => {
 
 test("an answer without its parts is an error that says why", async () => {
   const error = (body) => new Client({ fetch: async () => new Response(body) }).company("x").catch((error) => error);
-  for (const body of ['{"data":{}}', '{"meta":{}}', "null"]) {
+  for (const body of ['{"data":{}}', '{"meta":{}}', '{"data":null,"meta":{}}', "null"]) {
     const failed = await error(body);
     assert.deepEqual([failed.name, /it has no data or no meta/.test(failed.message)], ["RegedgeError", true], body);
   }
