@@ -299,7 +299,7 @@ func TestAServiceThatCanNotBeExaminedHidesNoOther(t *testing.T) {
 	found := c.examine(t.Context(), m, program, units.Service{Command: "edge"})
 	require.Len(t, found, 1)
 	require.Equal(t, []any{"edge", "examination", doctor.Wrong}, []any{found[0].Service, found[0].What, found[0].Level})
-	require.Contains(t, found[0].Found, "it did not end within 300ms")
+	require.Contains(t, found[0].Found, "it did not end within 5.3s")
 
 	interrupted, interrupt := context.WithCancel(t.Context())
 	interrupt()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"time"
 	"strings"
 
 	"regedge/host/doctor"
@@ -82,8 +83,9 @@ func (c *doctorMachine) examineStandby(ctx context.Context, m *Main, services []
 // passedOn are the variables of this process that the examination of a service needs.
 var passedOn = []string{"PATH", "HOME", "TMPDIR"}
 
-// examineLimit bounds the examination of one service, in timeouts of an answer: several of its checks may take one.
-const examineLimit = 30
+// The examination of one service may take examineLimit timeouts of an answer, since several of its checks may take one, and
+// examineOwn beside them, to start and to watch for a sign of life.
+const examineLimit, examineOwn = 30, 5 * time.Second
 
 // examine runs the examination of one service. A file that hangs, as on a network disk, must not hide what is found of others.
 func (c *doctorMachine) examine(ctx context.Context, m *Main, program string, s units.Service) []doctor.Finding {
@@ -93,7 +95,7 @@ func (c *doctorMachine) examine(ctx context.Context, m *Main, program string, s 
 	if s.Command == "replica" && s.Instance != "" {
 		args = append(args, "--database", s.Instance)
 	}
-	limit := examineLimit * c.Timeout
+	limit := examineOwn + examineLimit*c.Timeout
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	command := exec.CommandContext(limited, program, args...)

@@ -76,7 +76,9 @@ func (c *trustRenew) renewAll(ctx context.Context, m *Main, w *writer.Client, op
 		case errors.Is(err, writer.ErrRetired): // meanwhile
 		default:
 			failed = append(failed, fmt.Errorf("renew the tokens of %s: %w", n.Name, err))
-			patient = w // it was waited for long enough
+			if errors.Is(err, writer.ErrUncertain) {
+				patient = w // it was waited for long enough
+			}
 		}
 	}
 	if len(failed) < 2 {

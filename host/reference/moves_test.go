@@ -57,6 +57,21 @@ func TestARecordThatComesLateIsNotShownWhereTheReaderIsNow(t *testing.T) {
 	p.RequireClean(base)
 }
 
+// TestSkippingToTheContentKeepsWhatIsFound: a keyboard's user does so while the search is under way.
+func TestSkippingToTheContentKeepsWhatIsFound(t *testing.T) {
+	base := service(t)
+	p := newTab(t)
+	p.open(base + "/")
+	p.HoldAnswers("/v1/search/")
+	p.Type("#name", "sandbox every field\r")
+	p.WaitFor(`window.release !== undefined`)
+	p.Eval(`document.querySelector("a.skip").click(), ""`)
+	p.WaitFor(`location.hash === "#main"`)
+	p.ReleaseAnswers()
+	p.WaitFor(`document.querySelectorAll("#matches a").length === 2`)
+	p.RequireClean(base)
+}
+
 // TestARecordShowsEachValueUnderItsName. Here each value is the name of its field.
 func TestARecordShowsEachValueUnderItsName(t *testing.T) {
 	base := service(t)

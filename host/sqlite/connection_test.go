@@ -159,3 +159,23 @@ func TestACallerWaitsForAConnectionNoLongerThanAStatementMayTake(t *testing.T) {
 		require.Equal(t, 7*time.Second, time.Since(began))
 	})
 }
+
+// TestResultsAreNotTakenUncompared: the transaction goes on when the database's version could not be read, and a revoked key would
+// be good in it.
+func TestResultsAreNotTakenUncompared(t *testing.T) {
+	db, err := sqlite3.Open(":memory:")
+	require.NoError(t, err)
+	defer db.Close()
+	c, err := newResultCache(db)
+	require.NoError(t, err)
+	key, _ := c.key("SELECT ?1", []handler.Value{{Kind: handler.Text, Text: "a key"}})
+	c.put(key, &handler.Result{Columns: 1, Values: []handler.Value{{Kind: handler.Integer, Int: 1}}})
+	var got handler.Result
+	require.True(t, c.get(key, &got))
+	require.NoError(t, c.version.Close())
+	c.version, _, err = db.Prepare("SELECT abs(-9223372036854775808)")
+	require.NoError(t, err)
+	defer c.close()
+	require.ErrorContains(t, c.begin(), "overflow")
+	require.False(t, c.get(key, &got))
+}

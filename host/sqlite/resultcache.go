@@ -56,7 +56,7 @@ func (c *resultCache) begin() error {
 		now = c.version.ColumnInt64(0)
 	}
 	if err := c.version.Reset(); err != nil {
-		clear(c.results)
+		clear(c.results) // the transaction goes on, and they were not compared with its state
 		return fmt.Errorf("read data_version: %w", err)
 	}
 	if now != c.seen {

@@ -192,6 +192,7 @@ function* coloured(text) {
 }
 
 function follow() {
+  if (document.getElementById(location.hash.slice(1))) return; // a place of this page, such as its content
   const [type, id] = location.hash.slice(1).split("/");
   if (paths.has(type) && id) {
     open(type, decoded(id));

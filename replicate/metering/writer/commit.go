@@ -339,7 +339,6 @@ func (w *Writer) reload(ctx context.Context) {
 	}
 	w.ledger, w.last = l, nil
 	w.unread.Store(false)
-	w.unloaded.end(func(count int) { w.config.Logger.Info("the ledger is read again", "failed", count) })
 }
 
 // commitChange runs one change in its own transaction. An error of the change itself leaves

@@ -55,6 +55,13 @@ func (c *nodeClocks) note(node string, m syncproto.Message) {
 	c.byNode[node] = nodeClock{time.UnixMilli(millis).Sub(c.began) - since, since}
 }
 
+// forget forgets the clock of a node, which is not asked any more.
+func (c *nodeClocks) forget(node string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.byNode, node)
+}
+
 // ahead returns by how much the writer's clock is ahead of each node heard lately, in ascending order.
 func (c *nodeClocks) ahead() []time.Duration {
 	since := time.Since(c.began)

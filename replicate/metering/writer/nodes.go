@@ -116,6 +116,7 @@ func (w *Writer) noteRetired(n Node) {
 	w.retired[n.Name] = true
 	w.mu.Unlock()
 	w.reports.dropTokens(n.Name)
+	w.clocks.forget(n.Name)
 }
 
 // isRetired reports whether a node is retired.

@@ -330,6 +330,8 @@ func (w *Writer) everySecond(ctx context.Context) {
 	}
 	if w.unread.Load() {
 		w.metrics.failed.Inc()
+	} else {
+		w.unloaded.end(func(count int) { w.config.Logger.Info("the ledger is read again", "failed", count) })
 	}
 	w.refreshTokens(ctx)
 	w.logAwaited()

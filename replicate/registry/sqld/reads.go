@@ -180,10 +180,10 @@ func (g *readGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.proxy.ServeHTTP(w, r)
 }
 
-// tell logs a refusal, unless one was logged just before. A time to come is of a clock that was ahead.
+// tell logs a refusal, unless one was logged just before, or just after by a clock that is set back.
 func (g *readGate) tell(what string) {
 	now, last := time.Now().UnixNano(), g.told.Load()
-	if (now-last > int64(toldPause) || now < last) && g.told.CompareAndSwap(last, now) {
+	if time.Duration(now-last).Abs() > toldPause && g.told.CompareAndSwap(last, now) {
 		g.output.say("refused " + what)
 	}
 }

@@ -60,9 +60,9 @@ func (s *Server) tend(r *run) {
 			}
 		case <-r.damaged:
 			if wait := s.untilCopy(time.Now()); again == nil && wait > 0 {
-				r.output.say(fmt.Sprintf("the replica's file is damaged again: it is copied anew in %.0f s", wait.Seconds()))
-				again = time.After(wait)
 				damaged, _ = os.Stat(file.path)
+				again = time.After(wait)
+				r.output.say(fmt.Sprintf("the replica's file is damaged again: it is copied anew in %.0f s", wait.Seconds()))
 			} else if wait <= 0 {
 				s.copyDamaged(r)
 				return

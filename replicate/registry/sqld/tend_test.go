@@ -94,7 +94,7 @@ func TestACopyOfAReplicaThatWasAheadCounts(t *testing.T) {
 
 // TestAFileThatWasCopiedMeanwhileIsLeftAlone: the damage was in the one before.
 func TestAFileThatWasCopiedMeanwhileIsLeftAlone(t *testing.T) {
-	const wait = time.Second // for the file to be exchanged
+	const wait = 5 * time.Second // for the file to be exchanged
 	s, log := tended(t, &Server{copies: 1, copied: time.Now().Add(wait - copyPause)})
 	first := s.PID()
 	write := func(path string) { require.NoError(t, os.WriteFile(path, []byte(headerText), 0o600)) }
@@ -104,6 +104,6 @@ func TestAFileThatWasCopiedMeanwhileIsLeftAlone(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), "is damaged again: it is copied anew in") }, time.Minute, time.Millisecond)
 	write(File(s.Dir) + ".new")
 	require.NoError(t, os.Rename(File(s.Dir)+".new", File(s.Dir)))
-	time.Sleep(2 * wait)
+	time.Sleep(wait + time.Second)
 	require.Equal(t, first, s.PID())
 }
