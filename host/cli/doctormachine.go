@@ -8,8 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"time"
 	"strings"
+	"time"
 
 	"regedge/host/doctor"
 	"regedge/host/units"

@@ -173,7 +173,7 @@ func (s *Site) do(request *http.Request) (status int, body string) {
 // checkStart compares the answer that the start page shows beside its call, and searches for the names to try.
 func (s *Site) checkStart() {
 	page := s.page("/")
-	shown := regexp.MustCompile(`(?s)<div class="samples">.*?(/v1/[\w/?=%.-]+).*<pre class="answer"[^>]*>(.*?)</pre>`).FindStringSubmatch(page)
+	shown := regexp.MustCompile(`(?s)<div class="samples">.*?(/v1/[^\s"]*?)&#34;.*<pre class="answer"[^>]*>(.*?)</pre>`).FindStringSubmatch(page)
 	require.NotNil(s.t, shown, "the start page shows no answer")
 	_, got := s.call(html.UnescapeString(shown[1]))
 	s.requireSame("/", plain(shown[2]), got)
