@@ -69,6 +69,7 @@ func (c *devCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
+	api = server.Bound(api, log)
 	closers.Add(service.IgnoreClosed(api))
 	if c.DashboardURL == "" { // the pages link to it
 		c.DashboardURL = "http://" + api.Addr().String()

@@ -176,8 +176,12 @@ func (f *tlsFlags) check(address string) error {
 // listen opens the address of an API, with TLS when there is a certificate, whose end metrics shows.
 func (f *tlsFlags) listen(m *Main, name, address string, metrics prometheus.Registerer, log *slog.Logger) (net.Listener, error) {
 	listener, err := m.listen(name, "--listen", address)
-	if err != nil || f.TLSCert == "" {
-		return listener, err
+	if err != nil {
+		return nil, err
+	}
+	listener = server.Bound(listener, log)
+	if f.TLSCert == "" {
+		return listener, nil
 	}
 	config, err := readTLS(f.TLSCert, f.TLSKey, log)
 	if err != nil {

@@ -61,5 +61,17 @@ func TestConnectionsLeaveAProgramItsFiles(t *testing.T) {
 	}
 	require.Equal(t, http.StatusOK, status(client(true), probe))
 	require.Equal(t, http.StatusOK, status(customer, lookup))
+
+	operator := client(true) // of another address
+	operator.Transport.(*http.Transport).DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext
+	for range 200 {
+		conn, err := net.Dial("tcp", writer)
+		require.NoError(t, err)
+		defer conn.Close()
+		_, _ = conn.Write([]byte("GET /readyz HTTP/1.1\r\nHost: made-up\r\n\r\n")) // then it is idle
+		require.Equal(t, http.StatusOK, status(operator, probe))
+	}
+	require.Equal(t, http.StatusOK, status(customer, lookup))
+	require.Contains(t, log.String(), "connections are closed: too many are open")
 	require.Eventually(t, func() bool { return strings.Contains(log.String(), "raise LimitNOFILE=") }, time.Minute, 10*time.Millisecond)
 }

@@ -16,23 +16,19 @@ import (
 // goroutine, a buffer or a handshake.
 type bounded struct {
 	net.Listener
-	most, mostPerAddress int
-	proxies              Proxies
-	refused              prometheus.Counter
-	unread               prometheus.Counter
-	writing              atomic.Int64 // answers that wait for their clients to read
-	server               *Server
-
-	mu   sync.Mutex
-	open int
-	of   map[string]int // by network; proxies are not in it
+	admission
+	proxies Proxies
+	refused prometheus.Counter
+	unread  prometheus.Counter
+	writing atomic.Int64 // answers that wait for their clients to read
+	server  *Server
 }
 
 func (s *Server) newBounded(listener net.Listener) (*bounded, error) {
 	config := s.config
 	l := &bounded{
-		Listener: listener, most: affordable(config.MaxConnections, openFiles(), runtime.GOMAXPROCS(0)), mostPerAddress: config.MaxConnectionsPerAddress,
-		proxies: config.Proxies, of: make(map[string]int), server: s,
+		Listener: listener, admission: newAdmission(affordable(config.MaxConnections, openFiles(), runtime.GOMAXPROCS(0)), config.MaxConnectionsPerAddress),
+		proxies: config.Proxies, server: s,
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "regedge_connections_refused_total", Help: "Connections closed because there were too many, in all or of one address.",
 		}),
@@ -71,12 +67,6 @@ func affordable(connections, files, processors int) int {
 	return max(1, min(connections, max(files-ownFiles-processors*ownFilesPerProcessor, files/2)))
 }
 
-func (l *bounded) count() float64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return float64(l.open)
-}
-
 // Accept returns the next connection within the limits.
 func (l *bounded) Accept() (net.Conn, error) {
 	for {
@@ -98,28 +88,7 @@ func (l *bounded) admit(conn net.Conn) (address string, ok bool) {
 	if !l.proxies.trust(from.addr) {
 		address = network(from.text)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open >= l.most || address != "" && l.of[address] >= l.mostPerAddress {
-		return "", false
-	}
-	l.open++
-	if address != "" {
-		l.of[address]++
-	}
-	return address, true
-}
-
-func (l *bounded) release(address string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open--
-	if address == "" {
-		return
-	}
-	if l.of[address]--; l.of[address] == 0 {
-		delete(l.of, address)
-	}
+	return address, l.take(address)
 }
 
 // counted is a connection that counts until it is closed. It may be held up: not read for a while.
