@@ -149,7 +149,7 @@ func (d *Dashboard) write(v *visit, a answer) {
 	if a.packed && web.AcceptsGzip(v.r.Header) {
 		v.w.Header().Set("Content-Encoding", "gzip")
 		v.w.Header().Add("Vary", "Accept-Encoding")
-		content = web.Gzip(content, gzip.BestSpeed)
+		content = web.Gzip(content, gzip.DefaultCompression)
 	}
 	v.w.WriteHeader(a.status)
 	v.w.Write(content)

@@ -172,13 +172,9 @@ func TestADryRunOfAFirstFileNeedsNoSchema(t *testing.T) {
 	require.Empty(t, dump(t, f.primary(), "SELECT name FROM sqlite_schema"))
 }
 
-func TestAFileThatNobodyTakesIsAnError(t *testing.T) {
-	f := newFixture(t)
-	config := f.whole(f.snapshot())
-	config.PrimaryDir = sqld.Seed(t.TempDir())
-	_, err := Run(t.Context(), config)
-	require.ErrorIs(t, err, ErrNotTaken, "no primary has ever run there, which is said at once")
-	require.ErrorIs(t, err, sqld.ErrNoPrimary)
+// nobodyTakes makes a push wait for a primary that ran once and runs no more, until the wait is over at once.
+func nobodyTakes(t *testing.T, config *Config) {
+	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(string(config.PrimaryDir), "regedge.lock"), nil, 0o600))
 	late := false
 	config.Now = func() time.Time {
@@ -188,6 +184,16 @@ func TestAFileThatNobodyTakesIsAnError(t *testing.T) {
 		return time.Now()
 	}
 	config.Pause = func(context.Context, time.Duration) { late = true }
+}
+
+func TestAFileThatNobodyTakesIsAnError(t *testing.T) {
+	f := newFixture(t)
+	config := f.whole(f.snapshot())
+	config.PrimaryDir = sqld.Seed(t.TempDir())
+	_, err := Run(t.Context(), config)
+	require.ErrorIs(t, err, ErrNotTaken, "no primary has ever run there, which is said at once")
+	require.ErrorIs(t, err, sqld.ErrNoPrimary)
+	nobodyTakes(t, &config)
 	_, err = Run(t.Context(), config)
 	require.ErrorIs(t, err, ErrNotTaken)
 	require.NotErrorIs(t, err, sqld.ErrNoPrimary)
@@ -208,15 +214,7 @@ func TestARollbackOfAnInterruptedPushIsNotDoneBeforeItsFileIsTaken(t *testing.T)
 
 	config := f.whole(first.Release)
 	config.Rollback, config.PrimaryDir = true, sqld.Seed(t.TempDir()) // where none runs any more
-	require.NoError(t, os.WriteFile(filepath.Join(string(config.PrimaryDir), "regedge.lock"), nil, 0o600))
-	late := false
-	config.Now = func() time.Time {
-		if late {
-			return time.Now().Add(takenLimit)
-		}
-		return time.Now()
-	}
-	config.Pause = func(context.Context, time.Duration) { late = true }
+	nobodyTakes(t, &config)
 	report, err := Run(t.Context(), config)
 	require.True(t, report.Whole)
 	require.ErrorIs(t, err, ErrNotTaken)

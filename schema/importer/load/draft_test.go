@@ -21,15 +21,22 @@ func TestADraftThatCannotBeSyncedBecomesNoRegistry(t *testing.T) {
 	require.NoFileExists(t, target)
 }
 
-// TestADraftThatCannotBeRenamedHasNoRelease: something else has the name of the registry by then.
-func TestADraftThatCannotBeRenamedHasNoRelease(t *testing.T) {
-	target := filepath.Join(t.TempDir(), "registry.db")
+// openDraft opens a registry that is not there yet, and writes into it.
+func openDraft(t *testing.T) (s *Store, target string) {
+	t.Helper()
+	target = filepath.Join(t.TempDir(), "registry.db")
 	s, err := Open(t.Context(), target, 1)
 	require.NoError(t, err)
 	require.NoError(t, s.StartBulk())
 	s.StartIndex(nil, "2025-01-01")
 	_, err = writeBatch(s, madeUpBatch(1), "2025-01-01")
 	require.NoError(t, err)
+	return s, target
+}
+
+// TestADraftThatCannotBeRenamedHasNoRelease: something else has the name of the registry by then.
+func TestADraftThatCannotBeRenamedHasNoRelease(t *testing.T) {
+	s, target := openDraft(t)
 	require.NoError(t, os.Mkdir(target, 0o700))
 	released, _, err := s.Finish("one")
 	require.ErrorContains(t, err, "complete "+target)
@@ -64,13 +71,7 @@ func TestADraftThatHasAnotherNameByNowIsNotTaken(t *testing.T) {
 // TestADraftReplacesNoRegistryThatWasMadeMeanwhile, as by another import that was quicker, or by a copy: its records would be lost
 // without a word.
 func TestADraftReplacesNoRegistryThatWasMadeMeanwhile(t *testing.T) {
-	target := filepath.Join(t.TempDir(), "registry.db")
-	s, err := Open(t.Context(), target, 1)
-	require.NoError(t, err)
-	require.NoError(t, s.StartBulk())
-	s.StartIndex(nil, "2025-01-01")
-	_, err = writeBatch(s, madeUpBatch(1), "2025-01-01")
-	require.NoError(t, err)
+	s, target := openDraft(t)
 	require.NoError(t, os.WriteFile(target, []byte("whole"), 0o600))
 	require.NoError(t, os.WriteFile(target+"-wal", []byte("newest"), 0o600))
 	released, _, err := s.Finish("one")
