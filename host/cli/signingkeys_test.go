@@ -142,7 +142,7 @@ func TestARenewalOfNothingIsAnEmptyList(t *testing.T) {
 }
 
 // TestOneNodeThatCanNotBeRenewedKeepsNoOtherFromItsTokens: theirs would end, and each edge would read no replica any more. Who
-// runs it is told which, and that it failed; a node that was retired meanwhile needs none.
+// runs it is told which, and that it failed; a node that was retired meanwhile needs none, and a writer that is busy is asked again.
 func TestOneNodeThatCanNotBeRenewedKeepsNoOtherFromItsTokens(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trust")
 	require.Equal(t, exitOK, <-start("trust", "init", "--trust", dir).ended)
@@ -150,8 +150,15 @@ func TestOneNodeThatCanNotBeRenewedKeepsNoOtherFromItsTokens(t *testing.T) {
 		"bad": `{"status":500,"code":"internal","detail":"internal error of the writer"}`, "gone": `{"status":409,"code":"retired","detail":"retired"}`,
 		"worse": `{"status":403,"code":"forbidden","detail":"not this one"}`,
 	}
+	busy := true // when it is first asked about east
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(writer.RequestIDHeader, "R")
+		if busy && strings.Contains(r.URL.Path, "/east/") {
+			busy = false
+			w.WriteHeader(http.StatusServiceUnavailable)
+			io.WriteString(w, `{"status":503,"code":"unavailable","detail":"the ledger is busy"}`)
+			return
+		}
 		if r.Method == http.MethodGet {
 			io.WriteString(w, `{"data":[{"name":"bad"},{"name":"east"},{"name":"gone"},{"name":"worse"},{"name":"west"}]}`)
 			return
