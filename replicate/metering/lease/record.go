@@ -14,7 +14,7 @@ const (
 	recordConfirm  byte = 2  // the writer found the state directory current
 	recordEpoch    byte = 3  // a new epoch
 	recordStanding byte = 4  // generation and status
-	recordCharge   byte = 5  // a charge or a not-found lookup
+	recordPlain    byte = 5  // recordCharge without its epoch, as it was written before; only read
 	recordVoid     byte = 6  // no charge of an id stands
 	recordSeal     byte = 7  // a batch was made
 	recordNews     byte = 8  // the writer's acknowledgement and rows
@@ -25,8 +25,10 @@ const (
 	recordInflight byte = 13 // of a snapshot
 	recordAbandon  byte = 14 // what was unreported can never be reported
 	recordParked   byte = 15 // of a snapshot
-	recordKeyed    byte = 16 // a charge or a not-found lookup with an Idempotency-Key
+	recordRepeated byte = 16 // recordKeyed without its epoch, as it was written before; only read
 	recordKept     byte = 17 // of a snapshot
+	recordCharge   byte = 18 // a charge or a not-found lookup
+	recordKeyed    byte = 19 // a charge or a not-found lookup with an Idempotency-Key
 )
 
 func (s *EdgeState) append(write func(e *syncproto.Encoder)) {
@@ -80,6 +82,7 @@ func (s *EdgeState) logCharge(now int64, r *charge.Request, v *charge.Verdict) {
 	e.Int(v.RateLimit)
 	e.Int(v.RateRemaining)
 	e.Int(v.CreditsRemaining)
+	e.Uint(s.standing.epoch)
 	if tag == recordKeyed {
 		k := keyed{name: nameOf(r), target: parseHash(r.TargetHash)}
 		k.encode(e)
@@ -157,11 +160,11 @@ func (s *EdgeState) replay(tag byte, d *syncproto.Decoder) func() {
 	case recordStanding:
 		generation, status := d.Uint(), syncproto.Status(d.Byte())
 		return func() { s.standing.generation, s.standing.status = generation, status }
-	case recordCharge:
-		e, id := readCharge(d)
+	case recordCharge, recordPlain:
+		e, id := readCharge(d, tag)
 		return func() { s.replayCharge(e, id) }
-	case recordKeyed:
-		e, k := readKeyed(d)
+	case recordKeyed, recordRepeated:
+		e, k := readKeyed(d, tag)
 		return func() { s.replayKeyed(e, k) }
 	case recordVoid:
 		e, id := readVoid(d)
@@ -176,13 +179,19 @@ func (s *EdgeState) replay(tag byte, d *syncproto.Decoder) func() {
 	return s.replaySnapshot(tag, d)
 }
 
-// replaySeal applies a seal. When earlier seals or the start of its epoch were lost, reported usage
-// can't be told from unreported usage: none of it is reported again.
-func (s *EdgeState) replaySeal(epoch uint64, batch *syncproto.Batch) {
+// follow begins the epoch of a record, if the record with which it began was lost. What was reported in
+// between can't be told from what was not: none of it is reported again.
+func (s *EdgeState) follow(epoch uint64) {
 	if epoch != s.standing.epoch {
 		s.applyEpoch(epoch, true)
 		s.dropUsage()
 	}
+}
+
+// replaySeal applies a seal. When earlier seals were lost, reported usage can't be told from unreported
+// usage: none of it is reported again.
+func (s *EdgeState) replaySeal(epoch uint64, batch *syncproto.Batch) {
+	s.follow(epoch)
 	if !s.usage.confirmed { // else nothing is sealed: that record was lost
 		s.usage.confirm(s.standing.epoch)
 	}
@@ -215,15 +224,17 @@ func (s *EdgeState) ReplayID(record []byte) error {
 	switch tag := d.Byte(); tag {
 	case recordEpoch, recordHead:
 		s.recent.replayEpoch = d.Uint()
-	case recordCharge, recordKeyed:
-		e, id := readCharge(d)
-		if tag == recordKeyed { // its Idempotency-Key is in the snapshot
+	case recordCharge, recordPlain, recordKeyed, recordRepeated:
+		e, id := readCharge(d, tag)
+		if tag == recordKeyed || tag == recordRepeated { // its Idempotency-Key is in the snapshot
 			new(keyed).decode(d)
 		}
 		if err := d.Err(); err != nil {
 			return fmt.Errorf("replay request id: %w", err)
 		}
-		e.epoch = s.recent.replayEpoch
+		if e.epoch == 0 {
+			e.epoch = s.recent.replayEpoch
+		}
 		s.recent.put(e.named(s.recent.sum(id)))
 	case recordVoid:
 		e, id := readVoid(d)
@@ -235,12 +246,16 @@ func (s *EdgeState) ReplayID(record []byte) error {
 	return nil
 }
 
-func readCharge(d *syncproto.Decoder) (entry, string) {
+// readCharge reads a charge, up to its Idempotency-Key. Its epoch is 0 in a record that does not name it.
+func readCharge(d *syncproto.Decoder, tag byte) (entry, string) {
 	id := d.Text(charge.MaxID)
 	e := entry{
 		account: d.Int(), key: d.Int(), at: d.Int(),
 		endpoint: charge.Endpoint(d.Byte()), outcome: charge.Outcome(d.Byte()),
 		limit: int32(d.Int()), remaining: int32(d.Int()), credits: d.Int(), fate: charged,
+	}
+	if tag == recordCharge || tag == recordKeyed {
+		e.epoch = d.Uint()
 	}
 	if !e.valid() {
 		d.Fail()
@@ -249,8 +264,8 @@ func readCharge(d *syncproto.Decoder) (entry, string) {
 }
 
 // readKeyed reads a charge with its Idempotency-Key.
-func readKeyed(d *syncproto.Decoder) (entry, keyed) {
-	e, id := readCharge(d)
+func readKeyed(d *syncproto.Decoder, tag byte) (entry, keyed) {
+	e, id := readCharge(d, tag)
 	k := keyed{name: keyedName{key: e.key}, id: id, at: e.at, outcome: e.outcome}
 	k.decode(d)
 	return e, k
@@ -262,7 +277,10 @@ func (e *entry) valid() bool {
 }
 
 func (s *EdgeState) replayCharge(e entry, id string) {
-	e.epoch = s.standing.epoch
+	if e.epoch == 0 {
+		e.epoch = s.standing.epoch
+	}
+	s.follow(e.epoch)
 	s.spend(e.use(), 1)
 	s.leases.accounts.ensure(e.account).used(e.at)
 	//mutant:request-ids-forgotten-at-restart

@@ -3,6 +3,7 @@ package lease
 import (
 	"encoding/hex"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -87,18 +88,74 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 	}
 }
 
-// TestARecordOfAKeyedChargeOfAnEarlierVersionIsRead: its bytes are in journals.
-func TestARecordOfAKeyedChargeOfAnEarlierVersionIsRead(t *testing.T) {
-	const stored = "10026964020280b083c598680101d00fce0f12" + "1000000000000000000000000000000001" + "1000000000000000000000000000000002"
+// TestRecordsOfChargesOfEarlierVersionsAreRead: their bytes are in journals.
+func TestRecordsOfChargesOfEarlierVersionsAreRead(t *testing.T) {
+	const (
+		body   = "026964020280b083c598680101d00fce0f12"
+		hashes = "1000000000000000000000000000000001" + "1000000000000000000000000000000002"
+	)
 	edge, log := granted(t, 10)
 	require.Empty(t, outcomeOf(edge, start, keyedRequest("id", charge.Found, 1, 2)))
-	require.Equal(t, stored, hex.EncodeToString(log.records[len(log.records)-1]))
-	record, err := hex.DecodeString(stored)
-	require.NoError(t, err)
-	again, _ := granted(t, 10)
-	require.NoError(t, again.Replay(record))
-	require.Equal(t, "replayed", outcomeOf(again, start, keyedRequest("again", charge.Found, 1, 2)))
-	require.Equal(t, reused, outcomeOf(again, start, keyedRequest("other", charge.Found, 1, 1)))
+	require.Equal(t, "13"+body+"01"+hashes, hex.EncodeToString(log.records[len(log.records)-1]))
+	for name, stored := range map[string]string{
+		"without a key":               "12" + body + "01",
+		"with a key":                  "13" + body + "01" + hashes,
+		"before 18, without a key":    "05" + body,
+		"before 18, and with its key": "10" + body + hashes,
+	} {
+		record, err := hex.DecodeString(stored)
+		require.NoError(t, err)
+		again, _ := granted(t, 10)
+		require.NoError(t, again.Replay(record), name)
+		require.EqualValues(t, 1, again.Unreported(1), name)
+		require.EqualValues(t, 1, again.Epoch(), name)
+		if strings.HasSuffix(stored, hashes) {
+			require.Equal(t, "replayed", outcomeOf(again, start, keyedRequest("again", charge.Found, 1, 2)), name)
+			require.Equal(t, reused, outcomeOf(again, start, keyedRequest("other", charge.Found, 1, 1)), name)
+		}
+
+		ids := New(&recordLog{})
+		ids.recent.replayEpoch = 1
+		require.NoError(t, ids.ReplayID(record), name)
+		require.EqualValues(t, 1, ids.recent.find(ids.recent.sum("id")).epoch, name)
+	}
+}
+
+// TestAChargeNamesItsEpoch, so that it is reported in the one in which it was charged also when the record with
+// which that began was lost. What was charged before it, and when, nobody knows then.
+func TestAChargeNamesItsEpoch(t *testing.T) {
+	for _, keyed := range []bool{false, true} {
+		r := request("of epoch 2", charge.Found)
+		if keyed {
+			r = keyedRequest("of epoch 2", charge.Found, 1, 2)
+		}
+		edge, log := granted(t, 10)
+		require.Empty(t, chargeCode(edge, start, "of epoch 1", charge.Found))
+		began := len(log.records)
+		edge.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1, NowMillis: start}, false)
+		edge.Apply(start, news(edge, 1, 10), false)
+		require.Empty(t, edge.Charge(start, r, false).Verdict.Code)
+
+		again := New(&recordLog{})
+		for i, record := range log.records {
+			if i == began {
+				record = nil
+			}
+			require.NoError(t, again.Replay(record))
+		}
+		again.Damaged()
+		again.Boot(2)
+		require.EqualValues(t, 2, again.Epoch())
+		require.EqualValues(t, 1, again.Unreported(1))
+		require.NoError(t, again.Check())
+
+		again.Hello(start)
+		again.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 3, Epoch: 2, Generation: 1, Live: 1, NowMillis: start}, false)
+		batch := again.Sync(start).Batch
+		require.EqualValues(t, 2, batch.Of)
+		require.Len(t, batch.Usage, 1)
+		require.EqualValues(t, 1, batch.Usage[0].Count)
+	}
 }
 
 // TestAfterALostSealNothingIsReportedTwice: what the lost batch reported can't be told from what it did not.
@@ -222,10 +279,11 @@ func TestOfADamagedEdgeOnlyUsageOfItsEpochIsReported(t *testing.T) {
 // TestADamagedEdgeWithoutItsEpochIsLikeAnEmptyOne, and a batch whose seal was lost is not sent.
 func TestADamagedEdgeWithoutItsEpochIsLikeAnEmptyOne(t *testing.T) {
 	edge, log := granted(t, 10)
+	granted := log.records[len(log.records)-1]
 	require.Empty(t, chargeCode(edge, start, "a", charge.Found))
-	charged := log.records[len(log.records)-1]
 	empty := New(&recordLog{})
-	require.NoError(t, empty.Replay(charged))
+	require.NoError(t, empty.Replay(granted))
+	empty.addUnreported(use{account: 1, outcome: charge.Found}, 1)
 	empty.outbox.sealed = 3
 	empty.Damaged()
 	require.Zero(t, empty.Epoch())

@@ -48,12 +48,12 @@ func (s *EdgeState) Void(now int64, id string) (Voided, error) {
 // Drop takes back the effect of a charge or a void whose record could not be written.
 func (s *EdgeState) Drop(record []byte) {
 	d := syncproto.NewDecoder(record)
-	switch d.Byte() {
+	switch tag := d.Byte(); tag {
 	case recordCharge:
-		_, id := readCharge(d)
+		_, id := readCharge(d, tag)
 		s.dropCharge(id)
 	case recordKeyed:
-		_, k := readKeyed(d)
+		_, k := readKeyed(d, tag)
 		s.dropCharge(k.id)
 		s.keyed.void(k.id, true)
 	case recordVoid:
