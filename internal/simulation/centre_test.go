@@ -27,6 +27,7 @@ type centre struct {
 	current        *writerProcess // nil while none runs
 	former         *writerProcess // does not know yet that another writer took over
 	skew           atomic.Int64
+	skewAtStart    int64 // of the newest writer
 	setBack        int64 // by how much the clock went back since a second writer started
 	backup         *backup
 	// oldest is the time of the first backup that was restored: edges keep the batches that
@@ -73,9 +74,11 @@ func (c *centre) now() time.Time {
 	return time.UnixMilli(c.sim.clock.Load() + c.skew.Load())
 }
 
+// steadyNow is what the clock would show if it had not been set since the last start of a writer.
+func (c *centre) steadyNow() int64 { return c.sim.clock.Load() + c.skewAtStart }
+
 // setClock sets how far the writer's clock is off.
 func (c *centre) setClock(skew int64) {
-	c.sim.noteWritersClock()
 	c.setBack += max(c.skew.Load()-skew, 0)
 	c.skew.Store(skew)
 }
@@ -87,10 +90,13 @@ func (c *centre) start(restored bool) {
 	if c.sim.faulty(6) {
 		h.crashIn = 1 + c.sim.random.IntN(40)
 	}
+	c.sim.noteWritersClock(c)
+	c.skewAtStart = c.skew.Load()
 	ledger, access := c.ledger.open(h), c.access.open(&session{sim: c.sim, random: rand.New(rand.NewPCG(c.sim.random.Uint64(), 2)), trouble: &c.trouble})
 	opened, err := writer.Open(context.Background(), writer.Config{
 		Ledger: ledger, Access: access, OperatorToken: operatorToken, Restored: restored, TakeOver: true,
-		Now: c.now, Random: c.sim.fillFrom(rand.New(rand.NewPCG(c.sim.random.Uint64(), 3))),
+		Now: c.now, Elapsed: func() time.Duration { return time.Duration(c.sim.clock.Load()) * time.Millisecond },
+		Random: c.sim.fillFrom(rand.New(rand.NewPCG(c.sim.random.Uint64(), 3))),
 	})
 	if err != nil {
 		require.False(c.sim.t, c.sim.calm, "the writer does not start: %v", err)

@@ -30,7 +30,7 @@ type change struct {
 	ask func(ctx context.Context, o *writer.Client, other bool) (answer any, err error)
 
 	asking   bool
-	since    int64 // the earliest time by the writer's clock at which it was asked for
+	since    int64 // the earliest time by the writer's steady clock at which it was asked for
 	latest   int64 // the latest time that clock has shown since
 	answer   any   // the first one, nil before
 	restores int   // of the ledger, at that time
@@ -62,7 +62,7 @@ func (s *sim) request(c *change) {
 
 // want remembers a change, to be asked for again.
 func (s *sim) want(c *change) {
-	c.since = s.centre.now().UnixMilli()
+	c.since = s.centre.steadyNow()
 	c.latest = c.since
 	if len(s.changes) == mostChanges {
 		s.changes = slices.Delete(s.changes, 0, 1)
@@ -70,9 +70,9 @@ func (s *sim) want(c *change) {
 	s.changes = append(s.changes, c)
 }
 
-// noteWritersClock notes which time the writer's clock shows, before it is set and before it matters.
-func (s *sim) noteWritersClock() {
-	now := s.centre.now().UnixMilli()
+// noteWritersClock notes which time the writer's steady clock shows, before it starts anew and before it matters.
+func (s *sim) noteWritersClock(of *centre) {
+	now := of.steadyNow()
 	for _, c := range s.changes {
 		c.since, c.latest = min(c.since, now), max(c.latest, now)
 	}
@@ -85,7 +85,7 @@ func (s *sim) askFor(c *change) {
 	if w == nil {
 		return
 	}
-	if s.noteWritersClock(); c.latest-c.since >= keptMillis { // the writer may have dropped the answer
+	if s.noteWritersClock(s.centre); c.latest-c.since >= keptMillis { // the writer may have dropped the answer
 		s.changes = slices.DeleteFunc(s.changes, func(other *change) bool { return other == c })
 		return
 	}

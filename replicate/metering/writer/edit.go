@@ -48,7 +48,7 @@ func apply[A any](w *Writer, r *http.Request, e edit[A]) (A, error) {
 	}
 	op := &operation{
 		change: func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
-			if err := named.recall(ctx, tx, now, &answer); err != nil {
+			if err := named.recall(ctx, tx, w.steadyNow(), &answer); err != nil {
 				return err
 			}
 			return change(ctx, tx, now, l)
@@ -58,7 +58,7 @@ func apply[A any](w *Writer, r *http.Request, e edit[A]) (A, error) {
 				return err
 			}
 			//mutant:change-forgotten-under-its-key
-			return named.keep(ctx, tx, now, answer)
+			return named.keep(ctx, tx, w.steadyNow(), answer)
 		},
 		ended: func(err error) {
 			switch {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -295,6 +296,38 @@ func TestAnswersToOldChangesAreDropped(t *testing.T) {
 	before := kept()
 	change("no-change-drops-them-all-at-once")
 	require.Equal(t, before+1-maxAnswersDropped, kept())
+}
+
+// TestAClockThatJumpsMakesNoChangeTwice: the same call comes again after the clock was set by a year, either way, and
+// other changes have dropped what is too old.
+func TestAClockThatJumpsMakesNoChangeTwice(t *testing.T) {
+	for _, jump := range []time.Duration{365 * 24 * time.Hour, -365 * 24 * time.Hour} {
+		w, clock := openUnrun(t)
+		var elapsed atomic.Int64
+		w.config.Elapsed = func() time.Duration { return time.Duration(elapsed.Load()) }
+		w.began = clock.now()
+		runToEnd(t, w)
+		client := clientOf(w, firstOperator)
+		account, err := client.AddAccount(t.Context(), "made-up", "", "starter")
+		require.NoError(t, err)
+		buy := func(key string) {
+			_, err := client.ChangeCredits(WithIdempotencyKey(t.Context(), key), account.ID, CreditChange{Amount: 100})
+			require.NoError(t, err)
+		}
+		buy("a-purchase-that-is-retried")
+		clock.pass(jump)
+		buy("another-purchase-after-it")
+		buy("a-purchase-that-is-retried")
+		found, err := client.Account(t.Context(), account.ID)
+		require.NoError(t, err)
+		require.EqualValues(t, 200, found.Balance)
+
+		elapsed.Store(int64(answerKept))
+		buy("a-purchase-that-is-retried")
+		found, err = client.Account(t.Context(), account.ID)
+		require.NoError(t, err)
+		require.EqualValues(t, 300, found.Balance, "it is kept for seven days")
+	}
 }
 
 // TestAKeyIsForgottenWithItsAnswer: what has it then is another change, whatever its body.

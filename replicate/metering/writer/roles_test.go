@@ -24,11 +24,16 @@ const firstOperator = "first-token-of-tests"
 func runForRoles(t testing.TB) (w *Writer, first *Client, clock *fakeClock) {
 	t.Helper()
 	w, clock = openUnrun(t)
+	runToEnd(t, w)
+	return w, clientOf(w, firstOperator), clock
+}
+
+// runToEnd runs a writer until the test ends.
+func runToEnd(t testing.TB, w *Writer) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
 	t.Cleanup(func() { cancel(); require.NoError(t, <-done) })
-	return w, clientOf(w, firstOperator), clock
 }
 
 // secret is the form of keys and tokens, and of an invitation's token.

@@ -44,6 +44,9 @@ type Config struct {
 	Client func(*http.Request) string
 	// Now is the clock, time.Now when nil.
 	Now func() time.Time
+	// Elapsed is the time since some moment by a clock that nobody sets. When nil it is that of Now, which
+	// time.Now has, too.
+	Elapsed func() time.Duration
 	// Random fills p with secure random bytes, crypto/rand when nil.
 	Random func(p []byte)
 	// Metrics are shown by /metrics beside the writer's own; may be nil.
@@ -85,6 +88,7 @@ type Writer struct {
 	gate      *ownerGate
 	remarks   []func() string // of Remark
 
+	began      time.Time // by Config.Now, at zero of Config.Elapsed
 	generation uint64
 	started    atomic.Bool // Run was called, or it never will be
 	fenced     atomic.Bool
@@ -117,6 +121,7 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 		return nil, fmt.Errorf("open writer: the operators' token needs at least %d characters", minToken)
 	}
 	w := &Writer{config: config.withDefaults(), ops: make(chan *operation, maxGroup), ended: make(chan struct{})}
+	w.began = w.config.Now().Add(-w.config.Elapsed())
 	w.local = isFile(config.Ledger)
 	w.projector = newProjector(w.config, w.jitter)
 	for _, db := range []*sql.DB{config.Ledger, config.Access} {
@@ -227,6 +232,10 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Elapsed == nil {
+		now, began := c.Now, c.Now()
+		c.Elapsed = func() time.Duration { return now().Sub(began) }
 	}
 	if c.Random == nil {
 		c.Random = func(p []byte) { rand.Read(p) }
@@ -359,3 +368,6 @@ func (w *Writer) logAwaited() {
 func (w *Writer) Handler() http.Handler { return w.handler }
 
 func (w *Writer) now() int64 { return w.config.Now().UnixMilli() }
+
+// steadyNow is what the clock would show if nobody had set it since this writer began, in Unix milliseconds.
+func (w *Writer) steadyNow() int64 { return w.began.Add(w.config.Elapsed()).UnixMilli() }
