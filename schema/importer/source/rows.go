@@ -85,8 +85,8 @@ func (r *rowReader) hasColumns(text string) bool {
 }
 
 // joinQuoted adds lines to a row until its quoted field is closed. If it never closes, or the row then
-// does not fit the header, the quote was a stray one: the lines after the first are queued, to be
-// read as rows of their own.
+// does not fit the header, or the closing quote does not end a field, the quote was a stray one: the lines after
+// the first are queued, to be read as rows of their own.
 func (r *rowReader) joinQuoted(first string) (string, error) {
 	start, text, ahead := r.line, first, []line(nil)
 	for len(ahead) < maxRowLines-1 && len(text) < maxRowBytes {
@@ -99,7 +99,7 @@ func (r *rowReader) joinQuoted(first string) (string, error) {
 		if isOpen(text, r.separator) {
 			continue
 		}
-		if !r.hasColumns(text) {
+		if !r.hasColumns(text) || !closesField(next, r.separator) {
 			break
 		}
 		return text, nil
@@ -165,6 +165,21 @@ func isOpen(text string, separator byte) bool {
 		text = rest
 	}
 	return false
+}
+
+// closesField reports whether the quoted field with which a line begins ends at its closing quote: what follows is a separator or
+// nothing. Two stray quotes in the same column of two rows would else make one row of both.
+func closesField(line string, separator byte) bool {
+	for {
+		before, rest, closed := strings.Cut(line, `"`)
+		if !closed {
+			return false
+		}
+		if line, closed = strings.CutPrefix(rest, `"`); !closed && !isEscaped(before, rest, separator) {
+			rest = strings.TrimLeft(rest, " ")
+			return rest == "" || rest[0] == separator
+		}
+	}
 }
 
 // isEscaped reports whether a quote within a quoted field, between before and rest, does not end it but was

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +87,33 @@ func TestAQuoteInAnUnquotedFieldOpensNone(t *testing.T) {
 		}
 		require.NoError(t, err)
 		require.Equal(t, want, r.fields)
+	}
+}
+
+// TestStrayQuotesInOneColumnDoNotJoinTheirRows: the first row would get the values of the last, and all but the first be lost.
+func TestStrayQuotesInOneColumnDoNotJoinTheirRows(t *testing.T) {
+	for name, second := range map[string]string{"stray": `2,"DEF,w`, "closed": `2,"DEF",w`} {
+		t.Run(name, func(t *testing.T) {
+			rows := newRowReader(strings.NewReader("1,\"ABC,v\n5,GHI,x\n" + second + "\n3,\"two\nlines\" ,y\n"))
+			rows.columns, rows.needed = 3, 3
+			var got []string
+			for {
+				r, err := rows.next()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					require.ErrorIs(t, err, errOpenQuote)
+					continue
+				}
+				got = append(got, strings.Join(r.fields, "|"))
+			}
+			want := []string{"5|GHI|x", "2|DEF|w", "3|two\nlines |y"}
+			if name == "stray" {
+				want = slices.Delete(want, 1, 2)
+			}
+			require.Equal(t, want, got)
+		})
 	}
 }
 
