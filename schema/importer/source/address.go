@@ -222,10 +222,18 @@ func splitLines(s string) []string {
 
 // joinLines joins the lines, dropping a last line that only repeats the place in one of its forms.
 func joinLines(lines []string, place ...string) record.Value {
-	if n := len(lines); n > 0 && slices.ContainsFunc(place, func(p string) bool { return p != "" && squash(p) == squash(lines[n-1]) }) {
+	if n := len(lines); n > 0 && slices.ContainsFunc(place, func(p string) bool { return isSamePlace(p, lines[n-1]) }) {
 		lines = lines[:n-1]
 	}
 	return record.TextOf(strings.Join(lines, ", "))
+}
+
+// isSamePlace compares the Latin letters and digits of two names, or, where they have none, all of them.
+func isSamePlace(a, b string) bool {
+	if key := squash(a); key != "" {
+		return key == squash(b)
+	}
+	return a != "" && a == b
 }
 
 // joinHalves writes a pincode at the end of a place as one number, such as "Panaji 403 001".

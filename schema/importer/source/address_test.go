@@ -79,6 +79,8 @@ func TestAddresses(t *testing.T) {
 		{"5 Road, opposite Bank of India", "5 Road, opposite Bank of India", "", "", ""},
 		{"Hotel Goa 403001", "Hotel Goa", "", "", "403001"},
 		{"STAY IN", "STAY IN", "", "", ""},
+		{"५ मार्ग,अंधेरी,मुंबई,Maharashtra,400001-India", "५ मार्ग, अंधेरी", "मुंबई", "Maharashtra", "400001"},
+		{"५ मार्ग,मुंबई,मुंबई,Maharashtra,400001-India", "५ मार्ग", "मुंबई", "Maharashtra", "400001"},
 		{"-India", "", "", "", ""},
 		{"NA", "", "", "", ""},
 		{"", "", "", "", ""},
