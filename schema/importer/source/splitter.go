@@ -44,7 +44,7 @@ func (s *splitter) next() (text []byte, line int, err error) {
 			return nil, s.line, err
 		}
 		switch c {
-		case ' ', '\t', '\r', '\n', ',', '[', ']':
+		case ' ', '\t', '\r', '\n', ',', '[', ']', utf8Mark[0], utf8Mark[1], utf8Mark[2]: // the mark of another file that was appended
 			continue
 		case '{':
 			line := s.line

@@ -30,7 +30,7 @@ func split(t *testing.T, text string) (list []string) {
 
 func TestDocumentsAreSplit(t *testing.T) {
 	want := []string{`{"a":"}\"{"}`, `{"b":[{"c":1}]}`}
-	for name, sign := range map[string]string{"a line each": "\n", "behind one another": "", "array": ",\n "} {
+	for name, sign := range map[string]string{"a line each": "\n", "behind one another": "", "array": ",\n ", "appended files": "\n" + string(utf8Mark)} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Join(want, sign)
 			if name == "array" {
