@@ -42,6 +42,7 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 		"a wrong sum of zstd":           {damagedZstd(manyCompanies(20)), "the file is damaged: fetch it again"},
 		"columns doubled":               {"CIN,CompanyName,CompanyStatus,company_status\n", "mean the same"},
 		"a spreadsheet":                 {"PK\x03\x04rest", "spreadsheet"},
+		"an empty archive":              {"PK\x05\x06" + strings.Repeat("\x00", 18), "zip archive"},
 		"a tar archive":                 {archived("companies.csv", headerA+rowA), "is a tar archive: unpack it"},
 		"a compressed tar archive":      {gzipped(archived("companies.csv", headerA+rowA)), "is a tar archive: unpack it"},
 		"an older spreadsheet":          {"\xd0\xcf\x11\xe0rest", "spreadsheet"},

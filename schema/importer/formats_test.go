@@ -90,6 +90,12 @@ func TestSeparatorsAndLineEnds(t *testing.T) {
 	}
 }
 
+// TestAFirstColumnCalledPKIsNoArchive, as databases export their primary key.
+func TestAFirstColumnCalledPKIsNoArchive(t *testing.T) {
+	f := newFixture(t).text("2025-05-05", "PK,CIN,CompanyName,CompanyStatus\n1,U00001GA2020PTC000001,MADE-UP ONE PRIVATE LIMITED,Active\n")
+	require.EqualValues(t, 1, f.New)
+}
+
 // TestARejectNamesItsLineWhateverEndsTheLines.
 func TestARejectNamesItsLineWhateverEndsTheLines(t *testing.T) {
 	text := "CIN,CompanyName,CompanyStatus\nU00001GA2020PTC000001,MADE-UP ONE PRIVATE LIMITED,Active\nU1,MADE-UP TWO PRIVATE LIMITED,Active\n"

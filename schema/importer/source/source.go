@@ -153,7 +153,7 @@ type kind struct {
 // The kinds of files without compression, or within it.
 var (
 	binaryKinds = []kind{
-		{"PK", errSpreadsheet}, {"\xd0\xcf\x11\xe0", errSpreadsheet}, {gzipMark, errPackedTwice}, {zstdMark, errPackedTwice},
+		{"PK\x03\x04", errSpreadsheet}, {"PK\x05\x06", errSpreadsheet}, {"PK\x07\x08", errSpreadsheet}, {"\xd0\xcf\x11\xe0", errSpreadsheet}, {gzipMark, errPackedTwice}, {zstdMark, errPackedTwice},
 		{"BZh", errPacked}, {"\xfd7zXZ", errPacked}, {"7z\xbc\xaf", errPacked}, {"Rar!\x1a", errPacked}, {"\x1f\x9d", errPacked},
 		{"SQLite format 3\x00", errDatabase}, {"PAR1", errDatabase},
 	}
