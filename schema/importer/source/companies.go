@@ -168,11 +168,11 @@ type reading struct {
 	err    error
 }
 
-// of returns a field of the current row, without a leading apostrophe (a spreadsheet's mark for text, never
-// part of a date or amount), and remembers its column for a reject.
+// of returns a field of the current row, without a leading apostrophe (a spreadsheet's mark for text) and signs that can't be seen, never
+// parts of a date or amount, and remembers its column for a reject.
 func (r *reading) of(s *sheet, f field) string {
 	r.sheet, r.column = s, f
-	return strings.TrimPrefix(s.get(f), "'")
+	return strings.TrimPrefix(visible(s.get(f)), "'")
 }
 
 // in returns a value of a document, and remembers its key for a reject.

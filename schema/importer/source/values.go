@@ -23,7 +23,7 @@ var (
 )
 
 // noneWords are the words for "no value" in the sources, squashed. A text without letters and
-// digits has no value either.
+// digits of any script has no value either.
 var noneWords = map[string]bool{
 	"": true, "na": true, "nan": true, "null": true, "none": true, "nil": true,
 	"unclassified": true, "notavailable": true, "00000000": true,
@@ -51,28 +51,31 @@ func isNone(s string) bool {
 			b[n] = c
 			n++
 		case c >= utf8.RuneSelf:
-			return false
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if unicode.In(r, unicode.L, unicode.M, unicode.N) {
+				return false
+			}
+			i += size - 1
 		}
 	}
 	return noneWords[string(b[:n])]
 }
 
 // clean trims s, replaces runs of white space and control characters by one space, the entities of web
-// pages by their characters, and repairs typographic signs that a wrong conversion broke (see mendSigns).
+// pages by their characters, repairs typographic signs that a wrong conversion broke (see mendSigns), and leaves out
+// signs that can't be seen.
 func clean(s string) string {
 	if isCleanASCII(s) {
 		return s
 	}
-	for strings.IndexByte(s, '&') >= 0 {
-		plain := entities.Replace(s)
-		if plain == s {
-			break
+	for before := ""; s != before; { // each step may bring what another one looks for
+		before, s = s, visible(decodedTwice(s))
+		if strings.ContainsRune(s, utf8.RuneError) {
+			s = mendSigns(s)
 		}
-		s = plain
-	}
-	s = decodedTwice(s)
-	if strings.ContainsRune(s, utf8.RuneError) {
-		s = mendSigns(s)
+		if strings.IndexByte(s, '&') >= 0 {
+			s = entities.Replace(s)
+		}
 	}
 	var b strings.Builder
 	b.Grow(len(s))
@@ -89,6 +92,17 @@ func clean(s string) string {
 		b.WriteRune(c)
 	}
 	return b.String()
+}
+
+// visible returns s without the signs that can't be seen, such as soft hyphens, marks of byte order and of writing direction: they come
+// with what is copied from web pages. The joiners of Indic scripts stay.
+func visible(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c >= utf8.RuneSelf && unicode.Is(unicode.Cf, c) && c != '\u200c' && c != '\u200d' {
+			return -1
+		}
+		return c
+	}, s)
 }
 
 // percentDecoded returns a text that was encoded for the address of a web page, "A%20%26%20B", as it was. Any other text stays:
@@ -284,7 +298,7 @@ func parseFlag(s string) (record.Value, error) {
 // parseEmail accepts what looks like one e-mail address. No value is NULL; ok is false for
 // any other text.
 func parseEmail(s string) (v record.Value, ok bool) {
-	s = strings.TrimSpace(s)
+	s = strings.TrimSpace(visible(s))
 	if isNone(s) {
 		return record.Value{}, true
 	}

@@ -309,7 +309,7 @@ func TestPlacesHaveOneForm(t *testing.T) {
 }
 
 func TestContactsAreTakenWhenTheyLookLikeOnes(t *testing.T) {
-	for in, want := range map[string]string{" a@example.com ": "a@example.com", "NA": "", "": ""} {
+	for in, want := range map[string]string{" a@example.com ": "a@example.com", "\u200ba@example.com": "a@example.com", "NA": "", "": ""} {
 		v, ok := parseEmail(in)
 		require.True(t, ok)
 		require.Equal(t, want, v.Text)
@@ -333,17 +333,37 @@ func TestContactsAreTakenWhenTheyLookLikeOnes(t *testing.T) {
 
 func TestCleanMendsWhatIsBroken(t *testing.T) {
 	for in, want := range map[string]string{
-		"plain text":         "plain text",
-		"  a   b\t c ":       "a b c",
-		"A \uFFFDx80x93 401": "A - 401",
-		"Sheth\uFFFDx80x99s": "Sheth's",
-		"a\uFFFDb":           "a b",
-		"नाम\u00a0लिमिटेड":   "नाम लिमिटेड",
-		"a\x00b":             "a b",
-		"A  & B &amp;amp; C": "A & B & C",
-		"":                   "",
+		"plain text":             "plain text",
+		"  a   b\t c ":           "a b c",
+		"A \uFFFDx80x93 401":     "A - 401",
+		"Sheth\uFFFDx80x99s":     "Sheth's",
+		"a\uFFFDb":               "a b",
+		"नाम\u00a0लिमिटेड":       "नाम लिमिटेड",
+		"a\x00b":                 "a b",
+		"A  & B &amp;amp; C":     "A & B & C",
+		"TA\u200bTA S\u00adTEEL": "TATA STEEL", "\ufeffTATA": "TATA", "\u202eATAT\u202c": "ATAT", "क्\u200dष": "क्\u200dष",
+		"&am\u200bp;": "&", "\u200b": "",
+		"": "",
 	} {
 		require.Equal(t, want, clean(in), "%q", in)
+	}
+}
+
+// TestSignsAloneAreNoValue: a dash of typesetters, or a blank that can't be seen, would cost its row, or be shown as a value.
+func TestSignsAloneAreNoValue(t *testing.T) {
+	for _, s := range []string{"–", "—", "\u00a0", "NA\u00a0", "\u200b", "₹", "…", " – "} {
+		require.True(t, isNone(s), "%q", s)
+		capital, err := parseCapital(s)
+		require.NoError(t, err, "%q", s)
+		require.Equal(t, record.Value{}, capital, "%q", s)
+		_, err = parseFlag(s)
+		require.NoError(t, err, "%q", s)
+		for _, v := range []record.Value{cleanValue(s), rocName(s), stateName(s), described(classes, s)} {
+			require.Equal(t, record.Value{}, v, "%q", s)
+		}
+	}
+	for _, s := range []string{"५", "भ", "é", "– A", "₹5"} {
+		require.False(t, isNone(s), "%q", s)
 	}
 }
 
