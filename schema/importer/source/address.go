@@ -61,7 +61,7 @@ func (a *address) lastLine(state string) string {
 //	<line> , [<district>] Unclassified <ST> [<pincode>]      the older export
 //	<lines>, <city>, <state>[, India][, <pincode>]           as on letters, with one of the two
 //
-// Any other text becomes the line, with a pincode if it ends in one.
+// Any other text becomes the line, with a pincode if it ends in one, perhaps before the country.
 func parseAddress(s string) address {
 	if isNone(s) || isFormulaOrError(s) {
 		return address{}
@@ -84,8 +84,10 @@ func parseAddress(s string) address {
 	if a, ok := parseLetterAddress(s); ok {
 		return a
 	}
-	line, pincode := cutPincode(s)
-	return address{line: joinLines(splitLines(line)), pincode: pincode}
+	if line, pincode := cutPincode(joinHalves(withoutCountry(s))); pincode.Kind != record.Null {
+		return address{line: joinLines(splitLines(line)), pincode: pincode}
+	}
+	return address{line: joinLines(splitLines(s))}
 }
 
 // cellLines writes the lines of a spreadsheet's cell as one.
@@ -96,7 +98,9 @@ func parseCurrentAddress(s string) address {
 	var a address
 	parts := strings.Split(s, ",")
 	last := wholePincode(strings.TrimSpace(parts[len(parts)-1]))
-	a.pincode = parsePincode(joinHalves(last))
+	if rest, pincode := cutPincode(joinHalves(last)); rest == "" { // "PIN 403001", too
+		a.pincode = pincode
+	}
 	a.oddPincode = a.pincode.Kind == record.Null && len(parts) > 1 && strings.ContainsAny(last, "123456789")
 	parts = parts[:len(parts)-1]
 	if n := len(parts); n > 0 {
