@@ -12,7 +12,7 @@ import (
 // names and codes map to the current ones. A union territory that was merged into another
 // keeps its name, under which its companies are registered.
 var states = makeStates(map[string]string{
-	"Andaman and Nicobar Islands": "an andamannicobar andamanandnicobar andamannicobarislands andamanandnicobarisland anislands",
+	"Andaman and Nicobar Islands": "an andamannicobar andamanandnicobar andamannicobarislands andamanandnicobarisland andamannicobarisland anislands",
 	"Andhra Pradesh":              "ap",
 	"Arunachal Pradesh":           "ar",
 	"Assam":                       "as",
@@ -21,7 +21,8 @@ var states = makeStates(map[string]string{
 	"Chhattisgarh":                "cg ct chattisgarh chhatisgarh chatisgarh",
 	"Dadra and Nagar Haveli":      "dn dadranagarhaveli dadarnagarhaveli dadarandnagarhaveli",
 	"Daman and Diu":               "dd damandiu",
-	"Dadra and Nagar Haveli and Daman and Diu": "dh dnhdd thedadraandnagarhavelianddamananddiu",
+	"Dadra and Nagar Haveli and Daman and Diu": "dh dnhdd thedadraandnagarhavelianddamananddiu " +
+		"dadranagarhavelianddamandiu dadranagarhavelidamandiu dadraandnagarhavelidamananddiu thedadranagarhavelianddamandiu",
 	"Delhi":             "dl newdelhi nctofdelhi delhinct",
 	"Goa":               "ga",
 	"Gujarat":           "gj gujrat",

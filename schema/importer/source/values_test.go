@@ -295,7 +295,10 @@ func TestPlacesHaveOneForm(t *testing.T) {
 		"jammu & kashmir": "Jammu and Kashmir", "JAMMU AND KASHMIR": "Jammu and Kashmir", "JK": "Jammu and Kashmir",
 		"pondicherry": "Puducherry", "Orissa": "Odisha", "ML": "Meghalaya", "Uttar pradesh": "Uttar Pradesh",
 		"The Dadra And Nagar Haveli And Daman And Diu": "Dadra and Nagar Haveli and Daman and Diu",
-		"MOON AND STARS": "Moon and Stars", "AND BEYOND": "And Beyond", "NA": "", "": "",
+		"Dadra & Nagar Haveli and Daman & Diu":         "Dadra and Nagar Haveli and Daman and Diu",
+		"Dadra & Nagar Haveli & Daman & Diu":           "Dadra and Nagar Haveli and Daman and Diu",
+		"Andaman & Nicobar Island":                     "Andaman and Nicobar Islands",
+		"MOON AND STARS":                               "Moon and Stars", "AND BEYOND": "And Beyond", "NA": "", "": "",
 	} {
 		require.Equal(t, want, stateName(in).Text, in)
 	}
