@@ -47,18 +47,6 @@ var companyStatuses = map[string]string{
 	"convertedtollp":               dissolved,
 	"convertedtollpanddissolved":   dissolved,
 	"convertedtocmpanddissolved":   dissolved, // of an LLP that became a company
-
-	// The codes of older state-wise lists.
-	"actv": active,
-	"naef": inactive, // not available for e-filing
-	"d455": inactive, // dormant under section 455
-	"upso": inactive, // under process of striking off
-	"ulqd": underLiquidation,
-	"stof": struckOff,
-	"amal": dissolved,
-	"clld": dissolved, // converted to LLP and dissolved
-	"cllp": dissolved,
-	"disd": dissolved,
 }
 
 // companyStatus maps a source's status. Case, spaces and punctuation are ignored.

@@ -237,16 +237,16 @@ func FuzzCapital(f *testing.F) {
 
 func TestEveryStatusInCirculationIsKnown(t *testing.T) {
 	for want, texts := range map[string][]string{
-		active: {"Active", "ACTIVE", "Active In Progress", "ACTV"},
+		active: {"Active", "ACTIVE", "Active In Progress"},
 		inactive: {"Dormant", "Dormant under section 455", "Inactive", "Inactive for e-filing", "Inactive for efiling",
 			"Not available for eFiling", "Not Available for e-filing", "Under process of striking off",
-			"Under Process of Striking off", "Captured", "Unclassified", "NAEF", "D455", "UPSO"},
+			"Under Process of Striking off", "Captured", "Unclassified"},
 		suspended:        {"Under CIRP"},
-		underLiquidation: {"Under Liquidation", "Under liquidation", "ULQD"},
-		struckOff:        {"Strike Off", "Strike Off-AwaitingPublication", "Defunct", "Vanished", "STRIKE  OFF", "STOF"},
+		underLiquidation: {"Under Liquidation", "Under liquidation"},
+		struckOff:        {"Strike Off", "Strike Off-AwaitingPublication", "Defunct", "Vanished", "STRIKE  OFF"},
 		dissolved: {"Dissolved", "Dissolved (Liquidated)", "Dissolved under section 54", "Dissolved under section 59(8)",
 			"Liquidated", "Amalgamated", "Converted to LLP", "Converted to LLP and Dissolved", "Converted to LLP and dissolved",
-			"Converted to CMP and Dissolved", "AMAL", "CLLD", "CLLP", "DISD"},
+			"Converted to CMP and Dissolved"},
 	} {
 		for _, text := range texts {
 			got, err := companyStatus(text)
