@@ -24,6 +24,9 @@ type format struct {
 	// spare has names of other publishers. They count only for a field that no column has by a name above, that is
 	// not required, and that one column alone has: a file that was read without them is read with them.
 	spare map[string]field
+	// blankEnd has the fields that a row may lack at its end, but for a row with which the file is cut off: they are empty in
+	// most rows, and where they are in sixteen rows running, spreadsheets leave them out.
+	blankEnd []field
 	// take turns the current row into a record, or returns a *rejection or an *omission. A
 	// post office, which is counted instead, gives a record without a table.
 	take func(s *sheet) (record.Record, error)
@@ -161,6 +164,7 @@ var directorFormat = &format{
 	required: []field{fieldDIN, fieldName, fieldDisqualified},
 	take:     takeDirector,
 	Rank:     RankDirectors,
+	blankEnd: []field{fieldDesignation, fieldDate},
 	columns: map[string]field{
 		"din": fieldDIN, "name": fieldName, "disqualified": fieldDisqualified,
 		"designation": fieldDesignation, "appointmentdate": fieldDate,
@@ -173,6 +177,7 @@ var appointmentFormat = &format{
 	required: []field{fieldCIN, fieldDIN, fieldDate},
 	take:     takeAppointment,
 	Rank:     RankAppointments,
+	blankEnd: []field{fieldEnd, fieldReason},
 	columns: map[string]field{
 		"cin": fieldCIN, "din": fieldDIN, "designation": fieldDesignation, "appointmentdate": fieldDate,
 		"cessationdate": fieldEnd, "cessationreason": fieldReason,
@@ -185,6 +190,7 @@ var partnerFormat = &format{
 	required: []field{fieldLLPIN, fieldName, fieldDate},
 	take:     takePartner,
 	Rank:     RankPartners,
+	blankEnd: []field{fieldEnd},
 	columns: map[string]field{
 		"llpin": fieldLLPIN, "din": fieldDIN, "name": fieldName, "status": fieldStatus,
 		"joinedon": fieldDate, "lefton": fieldEnd,
@@ -196,6 +202,7 @@ var contactFormat = &format{
 	required: []field{fieldCIN, fieldEmail},
 	take:     takeContact,
 	Rank:     RankContacts,
+	blankEnd: []field{fieldPhone, fieldWebsite},
 	columns: map[string]field{
 		"cin": fieldCIN, "email": fieldEmail, "phone": fieldPhone, "website": fieldWebsite,
 	},
@@ -344,6 +351,16 @@ func named(columns map[string]field, name string) (field, bool) {
 	}
 	meaning, ok := columns[squash(before)]
 	return meaning, ok && (meaning == fieldAuthorized || meaning == fieldPaidUp || meaning == fieldContribution)
+}
+
+// needed is how many fields a row must have, given the column of each field.
+func (f *format) needed(places []int) (columns int) {
+	for of, place := range places {
+		if !slices.Contains(f.blankEnd, field(of)) {
+			columns = max(columns, place+1)
+		}
+	}
+	return columns
 }
 
 // lacking lists the usual columns that a header lacks, and its columns that are not read; "" if none lack.

@@ -31,6 +31,9 @@ func takeAppointment(s *sheet) (record.Record, error) {
 	if !ok {
 		return record.Record{}, &rejection{badDIN, shown(s.get(fieldDIN), 20)}
 	}
+	if date, err := (dateReader{asOf: s.dates.asOf}).parse(s.get(fieldDesignation), 0); err == nil && date.Kind == record.Text {
+		return record.Record{}, &rejection{"date as a designation", date.Text} // the row lacks a field before it
+	}
 	r := reading{dates: s.dates}
 	began, ended := r.date(r.of(s, fieldDate)), r.date(r.of(s, fieldEnd))
 	return appointment(cin, din, s.get(fieldDesignation), began, ended, s.get(fieldReason)), r.err

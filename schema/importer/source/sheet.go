@@ -70,7 +70,7 @@ func (s *sheet) takeHeader(raw string) (err error) {
 			s.header, s.format, s.places, err = header, format, places, unknown
 		}
 		if unknown == nil {
-			s.rows.separator, s.rows.columns, s.rows.needed = separator, len(header), slices.Max(places)+1
+			s.rows.separator, s.rows.columns, s.rows.needed = separator, len(header), format.needed(places)
 			break
 		}
 	}
@@ -200,13 +200,11 @@ func (s *sheet) settle(r row, err error) error {
 	return err
 }
 
-// fits reports whether the row has a field for every column that is read, and nothing after
+// fits reports whether the row has a field for every column that is read, but for a blank end, and nothing after
 // the last column.
 func (s *sheet) fits() bool {
-	for _, place := range s.places {
-		if place >= len(s.fields) {
-			return false
-		}
+	if len(s.fields) < s.rows.needed || s.rows.cutOff && slices.Max(s.places) >= len(s.fields) {
+		return false
 	}
 	for i := len(s.header); i < len(s.fields); i++ {
 		if strings.TrimSpace(s.fields[i]) != "" {
@@ -216,11 +214,11 @@ func (s *sheet) fits() bool {
 	return true
 }
 
-// get returns a field of the current row, "" if the file has no such column, percent-decoded. The formula ="text", which
+// get returns a field of the current row, "" if the file has no such column or the row lacks it, percent-decoded. The formula ="text", which
 // makes a spreadsheet keep text unchanged, is read as that text.
 func (s *sheet) get(f field) string {
 	i := s.places[f]
-	if i < 0 {
+	if i < 0 || i >= len(s.fields) {
 		return ""
 	}
 	value := percentDecoded(s.fields[i])
@@ -256,7 +254,7 @@ func (s *sheet) keep(r row) string {
 	}
 	kept := make([]string, len(s.header))
 	for _, place := range s.places {
-		if place >= 0 {
+		if place >= 0 && place < len(s.fields) {
 			kept[place] = s.fields[place]
 		}
 	}
