@@ -248,6 +248,7 @@ func TestAReplicasPortTouchesNoFiles(t *testing.T) {
 		"SELECT writefile('FOLDER/loot', 'x')", "SELECT WriteFile('FOLDER/loot', 'x')", `SELECT "writefile"('FOLDER/loot', 'x')`,
 		"SELECT/**/writefile/**/('FOLDER/loot', 'x')", "SELECT name FROM fsdir('FOLDER')", "SELECT name FROM fsdir WHERE path = 'FOLDER'",
 		"SELECT CAST(readfile('FOLDER/secret') AS TEXT)", "WITH x AS (SELECT readfile('FOLDER/secret') AS f) SELECT CAST(f AS TEXT) FROM x",
+		"SELECT sha3_query('SELECT write' || 'file(''FOLDER/loot'', ''x'')')", "SELECT SHA3_Query('ATTACH ''FOLDER/loot'' AS loot')",
 	} {
 		statement = strings.ReplaceAll(statement, "FOLDER", s.folder)
 		for _, way := range []struct{ path, body string }{

@@ -32,9 +32,10 @@ type Reads struct {
 }
 
 // fileFunctions are the functions and tables with which sqld 0.24 reads and writes files, with its own
-// rights and even for a read-only token, or would load code. A statement can name them only literally,
-// in any case: SQL has no escapes in names, and sqld no function that runs a text.
-var fileFunctions = []string{"readfile", "writefile", "fsdir", "load_extension", "sqlite3mc_", "fts3_tokenizer"}
+// rights and even for a read-only token, or would load code, and sha3_query, its only function that runs a
+// text: in there the others could be put together, or a file attached. A statement can name them only
+// literally, in any case: SQL has no escapes in names.
+var fileFunctions = []string{"readfile", "writefile", "fsdir", "load_extension", "sqlite3mc_", "fts3_tokenizer", "sha3_query"}
 
 // The paths of the gate: statements in JSON, and what has none.
 var (

@@ -26,6 +26,7 @@ func TestStatementsThatTouchFilesAreRefused(t *testing.T) {
 		`{"requests":[{"type":"describe","sql":"SELECT load_extension('x')"}]}`:                                                                                           true,
 		`{"requests":[{"type":"describe","sql":"SELECT sqlite3mc_config('cipher')"}]}`:                                                                                    true,
 		`{"requests":[{"type":"describe","sql":"SELECT FTS3_tokenizer('x', x'00')"}]}`:                                                                                    true,
+		`{"requests":[{"type":"execute","stmt":{"sql":"SELECT sha3_query(?)","args":[{"type":"text","value":"SELECT writefile(1, 2)"}]}}]}`:                               true,
 		`{"requests":[{"type":"execute","stmt":{"sql":"SELECT readfile('x')","sql":"SELECT 1"}}]}`:                                                                        false, // what is passed on has the last one
 	} {
 		passed, err := harmless(strings.NewReader(body))
