@@ -97,8 +97,12 @@ func revokeQuestion(id int64) func(context.Context, *writer.Client) (string, err
 			return "", gone{fmt.Errorf("key %d was revoked on %s", id, day(*k.Revoked))}
 		}
 		a, err := w.Account(ctx, k.Account)
-		return fmt.Sprintf("Revoke key %d%s of account %d (%s) for ever? Calls with it get 401 within seconds; the account keeps %s.",
-			id, named(k.Name), a.ID, shown(a.Name), count(int64(a.Keys)-1, "active key")), err
+		does, keeps := "Calls with it get 401 within seconds", a.Keys-1
+		if k.Expired { // which is none of the active ones
+			does, keeps = "It has expired", a.Keys
+		}
+		return fmt.Sprintf("Revoke key %d%s of account %d (%s) for ever? %s; the account keeps %s.",
+			id, named(k.Name), a.ID, shown(a.Name), does, count(int64(keeps), "active key")), err
 	}
 }
 

@@ -290,7 +290,7 @@ func checkPageURL(flag string, address *string) error {
 		return nil
 	}
 	u, err := url.Parse(*address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsAny(*address, "?#") {
 		return fmt.Errorf("%s %q is not an address of pages, such as https://registry.example", flag, *address)
 	}
 	*address = strings.TrimRight(*address, "/")

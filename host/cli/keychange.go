@@ -12,12 +12,14 @@ import (
 
 // moment is a time on the command line: a date, a time, or a duration from now.
 type moment struct {
-	at   time.Time
-	from time.Duration
+	at    time.Time
+	from  time.Duration
+	given bool
 }
 
 // UnmarshalText reads a moment.
 func (m *moment) UnmarshalText(text []byte) (err error) {
+	m.given = true
 	for _, form := range []string{time.DateOnly, time.RFC3339} {
 		if m.at, err = time.Parse(form, string(text)); err == nil {
 			return nil
@@ -38,7 +40,8 @@ func (m *moment) checkRepeated(c *changing, flag string, now time.Time) error {
 		m.after(now).UTC().Format(time.RFC3339))
 }
 
-func (m *moment) set() bool { return !m.at.IsZero() || m.from != 0 }
+// set reports whether there is one: the zero time, which programs have for none, is one on the command line.
+func (m *moment) set() bool { return m.given }
 
 // pin resolves the moment now. A time from now becomes a fixed one in whole seconds, which the command must
 // give when it is run again.

@@ -99,6 +99,28 @@ func TestWhatCanBeTakenIsSaid(t *testing.T) {
 	require.Contains(t, said, "Take 6 credits")
 }
 
+// TestAnExpiredKeyIsNoActiveOneThatGoes: the account has as many as before, and none of them fewer than none.
+func TestAnExpiredKeyIsNoActiveOneThatGoes(t *testing.T) {
+	expired := true
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
+		if strings.HasPrefix(r.URL.Path, "/v1/accounts/") {
+			io.WriteString(w, `{"id":1,"name":"Acme","keys":1}`)
+			return
+		}
+		fmt.Fprintf(w, `{"id":3,"account":1,"name":"job","expired":%t}`, expired)
+	}))
+	defer server.Close()
+	client := writer.NewClient(server.URL, "a token", nil)
+	said, err := revokeQuestion(3)(t.Context(), client)
+	require.NoError(t, err)
+	require.Equal(t, "Revoke key 3 (job) of account 1 (Acme) for ever? It has expired; the account keeps 1 active key.", said)
+	expired = false
+	said, err = revokeQuestion(3)(t.Context(), client)
+	require.NoError(t, err)
+	require.Contains(t, said, "get 401 within seconds; the account keeps 0 active keys.")
+}
+
 // TestNobodyIsAskedWhetherToTakeNothing: --at-most takes what there is, and there is nothing.
 func TestNobodyIsAskedWhetherToTakeNothing(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
