@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -446,11 +448,17 @@ func TestStatusExplains(t *testing.T) {
 	require.Equal(t, exitOK, p.halt())
 	_, err = c.client.RetireNode(t.Context(), "two", false)
 	require.NoError(t, err)
-	old := &Main{Stdin: strings.NewReader(""), Stdout: new(testkit.Log), Stderr: new(testkit.Log), Environ: func() []string { return nil },
-		Now: func() time.Time { return time.Now().Add(time.Minute) }}
-	code = old.Run(t.Context(), []string{"status", "--writer", c.url(), "--token", operatorToken, "--explain", "--json"})
-	require.Equal(t, exitFailure, code)
-	said = old.Stdout.(*testkit.Log).String()
+	to, err := url.Parse(c.url())
+	require.NoError(t, err)
+	later := httputil.NewSingleHostReverseProxy(to)
+	later.ModifyResponse = func(r *http.Response) error {
+		r.Header.Set("Date", time.Now().Add(time.Minute).UTC().Format(http.TimeFormat))
+		return nil
+	}
+	ahead := httptest.NewServer(later)
+	defer ahead.Close()
+	code, said = ran("status", "--writer", ahead.URL, "--token", operatorToken, "--explain", "--json")
+	require.Equal(t, exitFailure, code, said)
 	require.Contains(t, said, `"found": "its figures are old: it last reported 1m`)
 	require.NotContains(t, said, `"what": "two"`, "a retired node needs nothing")
 }

@@ -34,6 +34,7 @@ type statusCommand struct {
 
 // status is the command's output.
 type status struct {
+	// At is the time by the writer's clock, as are the times of reports: that of an operator's machine may be wrong.
 	At       time.Time      `json:"at"`
 	Nodes    []nodeStatus   `json:"nodes"`
 	Releases []push.Release `json:"releases,omitempty"`
@@ -99,6 +100,8 @@ func (c *statusCommand) Run(ctx context.Context, m *Main) error {
 }
 
 func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Client) (*status, error) {
+	at := m.Now()
+	client = client.Timed(func(now time.Time) { at = now })
 	nodes, err := client.Nodes(ctx)
 	if err != nil {
 		return nil, err
@@ -107,7 +110,7 @@ func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Cli
 	if err != nil {
 		return nil, err
 	}
-	s := &status{At: m.Now().UTC(), Nodes: []nodeStatus{}}
+	s := &status{At: at.UTC(), Nodes: []nodeStatus{}}
 	for _, n := range nodes {
 		shown := nodeStatus{Node: n}
 		for i := range reports {

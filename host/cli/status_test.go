@@ -81,6 +81,33 @@ func TestAWatchLeavesNoStreamAtTheRegistry(t *testing.T) {
 	}
 }
 
+// TestAnOperatorsWrongClockMakesNoReportOldOrNew: what is a minute old by the clock of an operator's machine may just
+// have arrived, and what seems new may be old.
+func TestAnOperatorsWrongClockMakesNoReportOldOrNew(t *testing.T) {
+	at := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+	reported := at
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "R")
+		w.Header().Set("Date", at.Format(http.TimeFormat))
+		if r.URL.Path == writer.ReportPath {
+			fmt.Fprintf(w, `[{"node":"pune","at":%q,"release":"r1"}]`, reported.Format(time.RFC3339))
+			return
+		}
+		io.WriteString(w, `{"data":[{"name":"pune","epoch":1,"live":true}]}`)
+	}))
+	defer server.Close()
+	for _, off := range []time.Duration{time.Minute, -time.Hour} {
+		for age, want := range map[time.Duration]int{0: exitOK, time.Minute: exitFailure} {
+			reported = at.Add(-age)
+			var out testkit.Log
+			m := &Main{Stdout: &out, Stderr: &out, Environ: func() []string { return nil }, Now: func() time.Time { return at.Add(off) }}
+			code := m.Run(t.Context(), []string{"status", "--explain", "--writer", server.URL, "--token", "a token"})
+			require.Equal(t, want, code, out.String())
+			require.Contains(t, out.String(), "reported "+age.String()+" ago")
+		}
+	}
+}
+
 // TestWhatCanBeTakenIsSaid: credits that an earlier change still has to take cannot be taken again.
 func TestWhatCanBeTakenIsSaid(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

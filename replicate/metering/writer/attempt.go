@@ -140,6 +140,9 @@ func (c *Client) send(ctx context.Context, method, path, key string, body any) (
 		return 0, nil, wrote.Load(), err
 	}
 	defer response.Body.Close()
+	if at, err := http.ParseTime(response.Header.Get("Date")); err == nil && c.clock != nil {
+		c.clock(at)
+	}
 	switch status = response.StatusCode; {
 	case response.Header.Get(RequestIDHeader) != "":
 	case status < 300: // another service's success is none

@@ -34,6 +34,8 @@ type Client struct {
 	notice   func(err error, pause time.Duration)
 	// For Watched.
 	waiting func() (done func())
+	// For Timed.
+	clock func(time.Time)
 }
 
 // DialWithin returns a transport like http.DefaultTransport with a connect timeout. Below a request's
@@ -68,6 +70,14 @@ func (c *Client) Watched(waiting func() (done func())) *Client {
 	watched := *c
 	watched.waiting = waiting
 	return &watched
+}
+
+// Timed returns a client that calls clock with the writer's time, in seconds, of each answer that has it (RFC 9110,
+// section 6.6.1).
+func (c *Client) Timed(clock func(time.Time)) *Client {
+	timed := *c
+	timed.clock = clock
+	return &timed
 }
 
 // ForNode returns a client for the calls of a node, with a lower limit on answers: the writer must not
