@@ -35,6 +35,17 @@ func TestASecondWriterEndsWithACodeOfItsOwn(t *testing.T) {
 	require.Equal(t, exitFailure, code, "the first one ends")
 }
 
+// TestAWriterThatCantServeTakesNoLedger: the one that runs has its address, and would end for it.
+func TestAWriterThatCantServeTakesNoLedger(t *testing.T) {
+	t.Parallel()
+	c := startCentre(t)
+	second := start("writer", "--listen", c.addr("writer"), "--token", operatorToken, "--database", c.path("ledger.db"), "--access", c.path("access.db"), "--take-over")
+	require.Equal(t, exitFailure, <-second.ended, second.stderr.String())
+	require.Contains(t, second.stderr.String(), "is in use")
+	_, err := c.client.AddAccount(t.Context(), "made-up", "", "free")
+	require.NoError(t, err, "the first one goes on")
+}
+
 // TestAServiceThatFailsWhileItStartsGivesTheLedgerUp: the next start would wait for it.
 func TestAServiceThatFailsWhileItStartsGivesTheLedgerUp(t *testing.T) {
 	dir := t.TempDir()

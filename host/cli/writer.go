@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -53,6 +54,18 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
+	var listener net.Listener
+	listen := func() (err error) {
+		if listener, err = c.tlsFlags.listen(m, "writer", c.Listen, config.Metrics, config.Logger); err == nil {
+			closers.Add(service.IgnoreClosed(listener))
+		}
+		return err
+	}
+	if c.TakeOver { // before the other writer has ended for one that can't serve
+		if err := listen(); err != nil {
+			return err
+		}
+	}
 	centre, err := c.open(ctx, config)
 	if err != nil {
 		return err
@@ -70,9 +83,10 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := c.tlsFlags.listen(m, "writer", c.Listen, config.Metrics, config.Logger)
-	if err != nil {
-		return err
+	if listener == nil {
+		if err := listen(); err != nil {
+			return err
+		}
 	}
 	heartbeats, err := c.heartbeats(&c.accessFlags, config.Access, m, centre, log, &closers)
 	if err != nil {
