@@ -463,6 +463,26 @@ func TestStatusExplains(t *testing.T) {
 	require.NotContains(t, said, `"what": "two"`, "a retired node needs nothing")
 }
 
+// TestStatusExplainsAWriterThatIsNotReady: nodes are well until their leases end, and it exited with 0 meanwhile.
+func TestStatusExplainsAWriterThatIsNotReady(t *testing.T) {
+	c := startCentre(t)
+	c.edge(t, "one")
+	c.awaitReport(t)
+	address, err := url.Parse(c.url())
+	require.NoError(t, err)
+	mux := http.NewServeMux()
+	mux.Handle("/", httputil.NewSingleHostReverseProxy(address))
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "the ledger can't be written: the writer's log says why", http.StatusServiceUnavailable)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	code, said := ran("status", "--writer", server.URL, "--token", operatorToken, "--explain")
+	require.Equal(t, exitFailure, code, said)
+	require.Contains(t, said, "WRONG  centre: writer: "+server.URL+" is not ready: the ledger can't be written: ")
+	require.Contains(t, said, "ok     node: one: it is ready")
+}
+
 // TestAnEmptyVariableIsNone, as for the services.
 func TestAnEmptyVariableIsNone(t *testing.T) {
 	for variable, want := range map[string]bool{"REGEDGE_BACKUP=b.db": true, "REGEDGE_BACKUP=": false, "REGEDGE_BACKUP_DIR=b": false} {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -21,6 +22,13 @@ const (
 	// manyUnsettled is the number of unacknowledged charges that is reported.
 	manyUnsettled = 10_000
 )
+
+// troubles says what is wrong with the writer, whose failures the nodes notice only when their leases end.
+func (c *statusCommand) troubles(ctx context.Context) []doctor.Finding {
+	e := &doctor.Exam{Service: "centre", Now: time.Now, Timeout: registryPatience}
+	e.WriterTroubles(ctx, c.Writer)
+	return e.Findings
+}
 
 // explain says what is wrong with each node, and what to do about it.
 func (s *status) explain() []doctor.Finding {

@@ -29,7 +29,7 @@ type statusCommand struct {
 	RegistryTokenFile string        `type:"path" placeholder:"FILE" help:"File that holds the token of the registry; it wins over the token itself."`
 	Watch             bool          `env:"-" help:"Show it again and again, until interrupted."`
 	Interval          time.Duration `env:"-" default:"2s" help:"With --watch, how often (${default})."`
-	Explain           bool          `env:"-" help:"Say what is wrong with each node and what to do about it; exit with 1 when something is."`
+	Explain           bool          `env:"-" help:"Say what is wrong with the writer and with each node and what to do about it; exit with 1 when something is."`
 }
 
 // status is the command's output.
@@ -74,7 +74,7 @@ func (c *statusCommand) Run(ctx context.Context, m *Main) error {
 		if err == nil {
 			shown = true
 			if c.Explain {
-				now.Findings = now.explain()
+				now.Findings = append(c.troubles(ctx), now.explain()...)
 			}
 			if err := c.print(m, now); err != nil {
 				return err

@@ -45,7 +45,7 @@ func (e *Exam) Writer(ctx context.Context, address, token string, kind TokenKind
 	case a.status == http.StatusOK && said == "ready":
 		e.OK(what, "%s is ready, and answered in %v", address, a.took.Round(100*time.Microsecond))
 	case a.status == http.StatusServiceUnavailable:
-		e.Wrong(what, "look at the writer's log and at the ledger's disk; edges serve on their leases meanwhile", "%s is not ready: %s", address, said)
+		e.notReady(address, said)
 	default:
 		e.Wrong(what, "does another service listen there? --writer or REGEDGE_WRITER is the address of the writer's API", "what answers at %s is not a writer (status %d)", address, a.status)
 		return false
@@ -53,6 +53,25 @@ func (e *Exam) Writer(ctx context.Context, address, token string, kind TokenKind
 	e.remarks(a.body)
 	e.clock(a)
 	return e.writerToken(ctx, address, token, kind)
+}
+
+// notReady notes a writer that says that it is not ready.
+func (e *Exam) notReady(address, said string) {
+	e.Wrong("writer", "look at the writer's log and at the ledger's disk; edges serve on their leases meanwhile", "%s is not ready: %s", address, said)
+}
+
+// WriterTroubles notes what a writer that has answered other calls says is wrong with itself, and nothing when it is well.
+func (e *Exam) WriterTroubles(ctx context.Context, address string) {
+	address = strings.TrimRight(address, "/")
+	a, err := e.ask(ctx, http.MethodGet, address+"/readyz", "", false)
+	if err != nil {
+		e.silent("writer", address, err)
+		return
+	}
+	if a.status == http.StatusServiceUnavailable {
+		e.notReady(address, firstLine(a.body))
+	}
+	e.remarks(a.body)
 }
 
 // OwnWriter is Ready for the writer of this machine, with what it remarks beside being ready.

@@ -124,6 +124,12 @@ func TestWhatAReadyWriterRemarksIsFound(t *testing.T) {
 	e.Findings = nil
 	e.Writer(t.Context(), server.URL, "reg_node_made_up", EdgeToken)
 	require.Contains(t, e.Findings[2].Found, "1h0m0s ahead of most nodes'", "also to others")
+	e.Findings = nil
+	e.WriterTroubles(t.Context(), server.URL+"/")
+	require.Equal(t, 3, len(e.Findings), "without what is well: %v", e.Findings)
+	said, e.Findings = "", nil
+	e.WriterTroubles(t.Context(), server.URL)
+	require.Empty(t, e.Findings)
 }
 
 // TestACertificateThatIsNotValidYetIsWrong, as on a machine whose clock is behind.
