@@ -46,15 +46,16 @@ func OpenReadOnly(path string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
-	db, err := open(path, true)
-	if errors.Is(err, sqlite3.NOTADB) {
-		return nil, fmt.Errorf("open database %s: %w", path, ErrNoDatabase)
-	}
-	return db, err
+	return open(path, true)
 }
 
-// ErrNoDatabase says that a file is something else than a database, such as an official file.
-var ErrNoDatabase = errors.New("this file is no database")
+// ErrNoDatabase says that a file is something else than a database, such as an official file. It is SQLite's NOTADB too.
+var ErrNoDatabase error = noDatabase{}
+
+type noDatabase struct{}
+
+func (noDatabase) Error() string { return "this file is no database" }
+func (noDatabase) Unwrap() error { return sqlite3.NOTADB }
 
 // open opens a file that is there.
 func open(path string, readonly bool) (*sql.DB, error) {
@@ -73,6 +74,9 @@ func open(path string, readonly bool) (*sql.DB, error) {
 	}
 	if err := db.Ping(); err != nil {
 		db.Close()
+		if errors.Is(err, sqlite3.NOTADB) {
+			err = ErrNoDatabase
+		}
 		if short := CutShort(path); short != nil && errors.Is(err, sqlite3.CORRUPT) {
 			err = fmt.Errorf("%w: %w; put a whole copy in its place", err, short)
 		}
@@ -103,7 +107,7 @@ func Prepare(c *sqlite3.Conn, readonly bool) error {
 		return err
 	}
 	if err := fts5.Register(c); err != nil {
-		return fmt.Errorf("register fts5: %w", err)
+		return err // it reads the file, as the first: the error is the file's
 	}
 	if err := c.CreateFunction("cin_number", 1, sqlite3.DETERMINISTIC, cinNumber); err != nil {
 		return fmt.Errorf("register cin_number: %w", err)

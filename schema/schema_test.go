@@ -369,10 +369,12 @@ func TestAFreeRowIsTheWantedOne(t *testing.T) {
 func TestAFileThatIsNoDatabaseIsNamed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "companies.csv")
 	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("cin,name\n", 1000)), 0o600))
-	_, err := OpenReadOnly(path)
-	require.ErrorIs(t, err, ErrNoDatabase)
-	require.ErrorContains(t, err, path)
-	_, err = OpenReadOnly(filepath.Dir(path))
+	for _, open := range []func(string) (*sql.DB, error){OpenFile, OpenReadOnly, OpenPrivate} {
+		_, err := open(path)
+		require.EqualError(t, err, "open database "+path+": this file is no database")
+		require.ErrorIs(t, err, ErrNoDatabase)
+	}
+	_, err := OpenReadOnly(filepath.Dir(path))
 	require.ErrorIs(t, err, syscall.EISDIR)
 	missing := filepath.Join(filepath.Dir(path), "none", "a.db")
 	for _, open := range []func(string) (*sql.DB, error){OpenFile, OpenReadOnly, OpenPrivate} {

@@ -122,11 +122,11 @@ func (n *devNode) openWriter(ctx context.Context, closers *service.Closers) (*wr
 	config := writer.Config{OperatorToken: n.data.OperatorToken, Client: flags.client(), Now: n.main.Now, Logger: n.config.Log, Metrics: newMetrics(), Tracer: n.tracer}
 	var err error
 	if config.Ledger, err = openWritable(n.data.LedgerFile(), "", ""); err != nil {
-		return nil, err
+		return nil, n.data.ExplainOpen(err)
 	}
 	closers.Add(config.Ledger.Close)
 	if config.Access, err = openWritable(n.data.AccessFile(), "", ""); err != nil {
-		return nil, err
+		return nil, n.data.ExplainOpen(err)
 	}
 	closers.Add(config.Access.Close)
 	centre, err := writer.Open(ctx, config)

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"regedge/host/edge"
 	"regedge/host/hint"
 	"regedge/host/service"
@@ -72,11 +74,18 @@ func Open(ctx context.Context, dir, registry string, now func() time.Time, out i
 		return nil, hint.With(err, otherDir)
 	}
 	closers.Add(service.IgnoreClosed(d.Node))
-	if err := d.load(); err != nil || registry != "" {
-		return d, err
+	if err := d.load(); err != nil {
+		return nil, err
+	}
+	// A new ledger would know neither the node nor the key.
+	if d.NodeToken != "" && !exists(d.LedgerFile()) {
+		return nil, d.startOver(fmt.Errorf("the ledger %s is gone, and with it the accounts and keys", d.LedgerFile()))
+	}
+	if registry != "" {
+		return d, nil
 	}
 	d.registry = d.path(registryFile)
-	if d.Sampled {
+	if d.Sampled && exists(d.registry) {
 		return d, nil
 	}
 	fmt.Fprintf(out, "First start: making %s from the data in the program.\n", dir)
@@ -85,6 +94,22 @@ func Open(ctx context.Context, dir, registry string, now func() time.Time, out i
 	}
 	d.Sampled = true
 	return d, d.save()
+}
+
+func (d *Data) startOver(err error) error { return hint.With(err, "remove %s to start over", d.dir) }
+
+// ExplainOpen adds the way out to an error of opening a database that dev has made, if the file is damaged.
+func (d *Data) ExplainOpen(err error) error {
+	if errors.Is(err, schema.ErrNoDatabase) || errors.Is(err, schema.ErrEmpty) || errors.Is(err, sqlite3.CORRUPT) {
+		return d.startOver(err)
+	}
+	return err
+}
+
+// exists reports whether something is in a file.
+func exists(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
 }
 
 func (d *Data) path(name string) string { return filepath.Join(d.dir, name) }
@@ -104,11 +129,14 @@ func (d *Data) SecretsFile() string { return d.path(secretsFile) }
 // OpenDatabases opens the two databases of lookups for reading.
 func (d *Data) OpenDatabases(ctx context.Context, closers *service.Closers) (registry, access edge.Database, err error) {
 	if registry, err = edge.OpenFile(ctx, schema.Registry, d.registry); err != nil {
+		if d.registry == d.path(registryFile) {
+			err = d.ExplainOpen(err)
+		}
 		return nil, nil, err
 	}
 	closers.Add(registry.Close)
 	if access, err = edge.OpenFile(ctx, schema.Access, d.AccessFile()); err != nil {
-		return nil, nil, err
+		return nil, nil, d.ExplainOpen(err)
 	}
 	closers.Add(access.Close)
 	return registry, access, nil
@@ -125,7 +153,7 @@ func (d *Data) load() error {
 		err = json.Unmarshal(content, &d.Secrets)
 	}
 	if err != nil {
-		return hint.With(fmt.Errorf("read %s: %w", d.SecretsFile(), err), "remove %s to start over", d.dir)
+		return d.startOver(fmt.Errorf("read %s: %w", d.SecretsFile(), err))
 	}
 	return nil
 }

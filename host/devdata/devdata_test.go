@@ -138,6 +138,54 @@ func TestWhatDevShowsStaysTheSame(t *testing.T) {
 	require.Len(t, nodes, 1)
 }
 
+// TestALostLedgerIsRefused: with a new one dev ran, and its key and its node got 401 for ever.
+func TestALostLedgerIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	s, stop := start(t, dir)
+	require.NoError(t, s.Provision(t.Context(), s.client, s.pages))
+	stop()
+	require.NoError(t, os.Remove(s.LedgerFile()))
+	var closers service.Closers
+	_, err := devdata.Open(t.Context(), dir, "own.db", time.Now, io.Discard, &closers)
+	require.NoError(t, closers.Close())
+	require.ErrorContains(t, err, "ledger.db is gone")
+	require.Equal(t, "remove "+dir+" to start over", hint.Of(err))
+}
+
+// TestALostRegistryIsMadeAgain, and a damaged one names the way out: the hint was to run dev without one.
+func TestALostRegistryIsMadeAgain(t *testing.T) {
+	dir := t.TempDir()
+	registry := filepath.Join(dir, "registry.db")
+	open := func() error {
+		t.Helper()
+		var closers service.Closers
+		data, err := devdata.Open(t.Context(), dir, "", time.Now, io.Discard, &closers)
+		if err == nil {
+			_, _, err = data.OpenDatabases(t.Context(), &closers)
+		}
+		require.NoError(t, closers.Close())
+		return err
+	}
+	require.ErrorContains(t, open(), "access.db", "the writer makes it")
+	require.NoError(t, os.Remove(registry))
+	require.ErrorContains(t, open(), "access.db")
+	require.FileExists(t, registry)
+	for name, content := range map[string]string{"no database": strings.Repeat("a text\n", 100), "cut short": cutShort(t, registry)} {
+		require.NoError(t, os.WriteFile(registry, []byte(content), 0o600))
+		err := open()
+		require.ErrorContains(t, err, "registry.db: ", name)
+		require.NotContains(t, err.Error(), "fts5", name)
+		require.Equal(t, "remove "+dir+" to start over", hint.Of(err), name)
+	}
+}
+
+// cutShort is the beginning of a file.
+func cutShort(t *testing.T, file string) string {
+	content, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return string(content[:5000])
+}
+
 // TestEachSecretIsSavedWhenItIsMade: the start may end before the next is.
 func TestEachSecretIsSavedWhenItIsMade(t *testing.T) {
 	dir := t.TempDir()

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"regedge/host/hint"
 	"regedge/replicate/dashboard"
 	"regedge/replicate/metering/writer"
 )
@@ -88,7 +87,7 @@ func (d *Data) makeSignIns(ctx context.Context, w *writer.Client, pages *dashboa
 	}
 	demo := slices.IndexFunc(accounts, isDemo)
 	if demo < 0 {
-		return hint.With(errors.New("the demo account is missing"), "remove %s to start over", d.dir)
+		return d.startOver(errors.New("the demo account is missing"))
 	}
 	for _, signIn := range []struct {
 		email    string

@@ -263,7 +263,7 @@ func withHint(err error) error {
 	case errors.Is(err, sqlite3.IOERR):
 		return fmt.Errorf("%w: is the disk full, or broken (dmesg)? Then run the same import again", err)
 	case errors.Is(err, sqlite3.NOTADB):
-		return fmt.Errorf("%w: the registry is not a database: name another file", err)
+		return fmt.Errorf("%w: name another file", err)
 	case errors.Is(err, sqlite3.BUSY):
 		return fmt.Errorf("%w: another process is writing to the registry: wait for it", err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
