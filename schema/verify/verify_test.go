@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -160,25 +161,49 @@ func (p *patience) Err() error {
 	return nil
 }
 
-// TestAnInterruptedVerificationFindsNothing, wherever it is interrupted.
+// TestAnInterruptedVerificationFindsNothing, wherever it is interrupted, and at each of its last steps: there the next one
+// does not hide that it goes on.
 func TestAnInterruptedVerificationFindsNothing(t *testing.T) {
 	path := changed(t, "")
 	for _, depth := range []Depth{Quick, Thorough} {
-		for asked := 0; ; asked += asked/6 + 1 {
+		verify := func(patient *patience) error {
 			db, err := schema.OpenReadOnly(path)
 			require.NoError(t, err)
 			held, err := db.Conn(t.Context())
 			require.NoError(t, err)
-			report, err := onConnection(&patience{t.Context(), asked}, held, depth)
+			asked := patient.left
+			report, err := onConnection(patient, held, depth)
 			require.Empty(t, report.Problems, "asked %d times", asked)
 			require.NoError(t, errors.Join(held.Close(), db.Close()))
-			if err == nil {
-				require.Greater(t, asked, 10)
-				break
-			}
-			require.ErrorIs(t, err, sqlite3.INTERRUPT)
+			return err
+		}
+		whole := &patience{t.Context(), math.MaxInt}
+		require.NoError(t, verify(whole))
+		asks := math.MaxInt - whole.left
+		require.Greater(t, asks, 10)
+		for asked := 0; asked < asks; asked += asked/6 + 1 {
+			require.ErrorIs(t, verify(&patience{t.Context(), asked}), sqlite3.INTERRUPT)
+		}
+		for asked := asks - 10; asked < asks; asked++ {
+			require.ErrorIs(t, verify(&patience{t.Context(), asked}), sqlite3.INTERRUPT)
 		}
 	}
+}
+
+// TestNamesThatCanNotBeReadAreNotTakenForWhole: their table is damaged, and the index by number is not.
+func TestNamesThatCanNotBeReadAreNotTakenForWhole(t *testing.T) {
+	path := changed(t, "")
+	db, err := schema.OpenReadOnly(path)
+	require.NoError(t, err)
+	var page, bytes int64
+	require.NoError(t, db.QueryRow(`SELECT rootpage, (SELECT page_size FROM pragma_page_size) FROM sqlite_schema WHERE name = 'search_name'`).Scan(&page, &bytes))
+	require.NoError(t, db.Close())
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = file.WriteAt(make([]byte, bytes), (page-1)*bytes)
+	require.NoError(t, errors.Join(err, file.Close()))
+	_, err = File(t.Context(), path, Quick)
+	require.ErrorIs(t, err, sqlite3.CORRUPT)
 }
 
 // TestHashesOfAPushAreWhole, and one of them that differs is found.

@@ -5,14 +5,18 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
+	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 	"regedge/schema/content"
@@ -67,6 +71,39 @@ func TestAPushKnowsItsLastTransactionByTokenAndNumber(t *testing.T) {
 	_, err = p.committed(t.Context())
 	require.Error(t, err)
 	require.NotErrorIs(t, err, ErrTakenOver)
+}
+
+// TestATransactionThatIsRefusedWasWrittenBefore, or belongs to a push that was taken over: what the primary has says which, once
+// it can be asked.
+func TestATransactionThatIsRefusedWasWrittenBefore(t *testing.T) {
+	refuses := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(rw, `{"error":"SQLite error: CHECK constraint failed: claimed"}`)
+	}))
+	t.Cleanup(refuses.Close)
+	commit := func(p *pusher) error {
+		there, err := libsql.Open(refuses.URL, "")
+		require.NoError(t, err)
+		t.Cleanup(func() { there.Close() })
+		p.there.db, p.sequence = there, 2
+		return p.commit(t.Context(), nil) // the third
+	}
+	p, _ := onFile(t, pushed)
+	require.NoError(t, commit(p), "only its answer was lost")
+	p, _ = onFile(t, strings.ReplaceAll(pushed, "3)", "2)"))
+	require.ErrorIs(t, commit(p), libsql.ErrRefused)
+	p, _ = onFile(t, strings.ReplaceAll(pushed, "'own'", "'another'"))
+	require.ErrorIs(t, commit(p), ErrTakenOver)
+
+	p, _ = onFile(t, pushed+`ALTER TABLE pushing RENAME TO away`) // as a primary that starts again
+	back := 0
+	p.config.Pause = func(context.Context, time.Duration) {
+		back++
+		_, err := p.config.Primary.Exec(`ALTER TABLE away RENAME TO pushing`)
+		require.NoError(t, err)
+	}
+	require.NoError(t, commit(p))
+	require.Equal(t, 1, back)
 }
 
 // TestAFileIsWaitedForUntilThePrimaryServesIt.

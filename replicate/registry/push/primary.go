@@ -39,7 +39,11 @@ func (p *pusher) commit(ctx context.Context, list []libsql.Statement) error {
 		return p.there.commit(ctx, list)
 	})
 	if errors.Is(err, libsql.ErrRefused) {
-		done, lost := p.committed(ctx)
+		done := false // the primary may have gone away since, and is asked again like for the transaction itself
+		lost := p.call(ctx, func(ctx context.Context) (err error) {
+			done, err = p.committed(ctx)
+			return err
+		})
 		if errors.Is(lost, ErrTakenOver) || done && lost == nil {
 			return lost
 		}

@@ -8,8 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -77,6 +79,25 @@ func TestOnlyTheEndOfAnOutputIsKept(t *testing.T) {
 		require.Equal(t, string(all[max(0, len(all)-uploadSaid):]), string(said.kept))
 		require.LessOrEqual(t, cap(said.kept), 8*uploadSaid)
 	}
+}
+
+// TestAnUploadThatFailsIsTriedAgainEveryTenMinutesAtLast: neither without a pause, nor after days.
+func TestAnUploadThatFailsIsTriedAgainEveryTenMinutesAtLast(t *testing.T) {
+	m, folder, _ := mirrorOf(t, "exit 1")
+	synctest.Test(t, func(t *testing.T) {
+		log := &testkit.Log{}
+		r := &run{output: newOutput(log), ended: make(chan struct{})}
+		time.AfterFunc(time.Hour, func() { close(r.ended) })
+		began := time.Now()
+		(&Server{Config: Config{Dir: filepath.Dir(folder), Mirror: m}}).keepUploaded(r)
+		require.Equal(t, time.Hour, time.Since(began), "it ends with the primary")
+		var pauses []string
+		for _, said := range regexp.MustCompile(`tried again in (\w+):`).FindAllStringSubmatch(log.String(), -1) {
+			pauses = append(pauses, said[1])
+		}
+		require.Equal(t, []string{"10s", "20s", "40s", "1m20s", "2m40s", "5m20s", "10m0s", "10m0s", "10m0s", "10m0s", "10m0s"}, pauses)
+		synctest.Wait()
+	})
 }
 
 // TestAnUploadThatHangsIsEnded, since it would be tried never again.
