@@ -21,6 +21,8 @@ import (
 	"regedge/schema"
 	"regedge/schema/extsort"
 	"regedge/schema/importer/load"
+	"regedge/schema/importer/merge"
+	"regedge/schema/importer/record"
 )
 
 func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
@@ -419,6 +421,28 @@ func TestRecordsThatAreNotWrittenAreLetGo(t *testing.T) {
 	close(k.complete)
 	require.NoError(t, k.end())
 	rows, err := left.Rows()
+	require.NoError(t, err)
+	require.False(t, rows.Next(), "it is closed")
+}
+
+// TestRecordsThatWereWrittenAreLetGo before the next table: otherwise an import keeps the memory and the files of all.
+func TestRecordsThatWereWrittenAreLetGo(t *testing.T) {
+	w := newFixture(t)
+	r, err := newRun(t.Context(), w.config("2025-05-05", w.file(headerA+rowA)))
+	require.NoError(t, err)
+	defer r.close()
+	require.NoError(t, r.inspect())
+	r.tally.rejects = new(rejectsFile)
+	require.NoError(t, r.openStore(t.Context()))
+	require.NoError(t, r.store.StartBulk())
+	gathered := merge.NewSorters(w.registry)
+	v := make([]record.Value, len(record.DirectorTable.Columns))
+	require.NoError(t, gathered.Add(&record.Entry{Record: record.New(record.DirectorTable, v, "00000001")}))
+	written := gathered.Take(record.DirectorTable)
+	r.intake.complete <- ordered{record.DirectorTable, written}
+	close(r.intake.complete)
+	require.NoError(t, r.writeAll(t.Context()))
+	rows, err := written.Rows()
 	require.NoError(t, err)
 	require.False(t, rows.Next(), "it is closed")
 }
