@@ -279,6 +279,27 @@ func TestOwnersTokensHaveLimits(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status)
 }
 
+// TestATokenThatHasEndedIsTakenNoMoreOftenThanOthers: a program that goes on with it would have the ledger asked without end.
+func TestATokenThatHasEndedIsTakenNoMoreOftenThanOthers(t *testing.T) {
+	w, first, clock := runForRoles(t)
+	ann := newHousehold(t, first, "ann", RoleAll)
+	made, err := first.AddOwnerToken(t.Context(), ann.account, "ended", RoleRead, time.Hour)
+	require.NoError(t, err)
+	_, err = first.EndOwnerToken(t.Context(), made.ID)
+	require.NoError(t, err)
+	ask := func(token string) int {
+		answer, _ := ownAsk(w, token, "GET", "/v1/account", "")
+		return answer.Code
+	}
+	for i := range requestsPerToken {
+		require.Equal(t, http.StatusUnauthorized, ask(made.Token), i)
+	}
+	require.Equal(t, http.StatusTooManyRequests, ask(made.Token))
+	require.Equal(t, http.StatusOK, ask(ann.token), "another of the account")
+	clock.pass(ownerWindow)
+	require.Equal(t, http.StatusUnauthorized, ask(made.Token))
+}
+
 // TestAnOwnersProgramMakesNoMillionChanges renames a key with two tokens, each below its own limit.
 func TestAnOwnersProgramMakesNoMillionChanges(t *testing.T) {
 	w, first, clock := runForRoles(t)
