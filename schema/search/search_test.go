@@ -168,6 +168,30 @@ func TestACrowdMovesItsNeighboursAlone(t *testing.T) {
 	}
 }
 
+// TestThePlacesOfActiveNamesEndBeforeTheOthers, also where no room is left there.
+func TestThePlacesOfActiveNamesEndBeforeTheOthers(t *testing.T) {
+	c := searchtest.Open(t)
+	record := func(n int, name, status string) searchtest.Record {
+		return searchtest.Record{Value: fmt.Sprintf("U10000GJ2000PTC%06d", n), Name: name, Status: status}
+	}
+	searchtest.Put(t, c, record(1, "ONE", "ACTIVE"))
+	for n := range 100 { // beside which one is few
+		searchtest.Put(t, c, record(3+n, "THREE", "STRUCK_OFF"))
+	}
+	refresh(t, c)
+	const last = 1<<32 - 1
+	searchtest.Run(t, searchtest.Prepare(t, c, `INSERT INTO search_index (search_index, rowid, terms)
+		SELECT 'delete', place, ?1 FROM search_name WHERE name = 'one'`), search.Terms("one"))
+	require.NoError(t, c.Exec(fmt.Sprintf(`UPDATE search_name SET place = %d WHERE name = 'one'`, last)))
+	searchtest.Run(t, searchtest.Prepare(t, c, fmt.Sprintf(`INSERT INTO search_index (rowid, terms) VALUES (%d, ?1)`, last)), search.Terms("one"))
+	searchtest.Put(t, c, record(2, "TWO TWO", "ACTIVE"))
+	require.False(t, refresh(t, c).Rebuilt)
+	s := searchtest.Prepare(t, c, `SELECT max(place) FROM search_name WHERE name <> 'three'`)
+	require.True(t, s.Step())
+	require.LessOrEqual(t, s.ColumnInt64(0), int64(last))
+	require.Equal(t, []string{record(1, "", "").Value, record(2, "", "").Value}, order(t, c)[:2])
+}
+
 // TestRefreshFailsWhole: a failed update or rebuild leaves the index as it was, and the marks.
 func TestRefreshFailsWhole(t *testing.T) {
 	refuse := func(event, table, when string) string {
