@@ -71,6 +71,14 @@ func TestRequestsOfAKeyElsewhereCountBeforeItsFirstHere(t *testing.T) {
 	require.NotContains(t, edge.rates.keys, int64(8), "of a key that nobody asked for here")
 }
 
+// TestAKeyMayNoMoreThanItsPlan even where its requests elsewhere are known before those of its account, of which they are part.
+func TestAKeyMayNoMoreThanItsPlan(t *testing.T) {
+	edge := together(t)
+	edge.leases.keys.ensure(7)
+	edge.noteOthers(start, []syncproto.Rate{{Subject: syncproto.OfKey(7), Minute: syncproto.Minute(start), Count: 5}})
+	require.Equal(t, charge.RateLimitExceeded, edge.Charge(start, keyRequest("beyond the plan", 7, 50), false).Verdict.Code)
+}
+
 // TestRatesOfIdleKeysAreForgotten after a minute without requests.
 func TestRatesOfIdleKeysAreForgotten(t *testing.T) {
 	edge, _ := granted(t, 100)
