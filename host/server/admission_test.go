@@ -57,3 +57,16 @@ func TestABoundListenerKeepsPlacesForOthers(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), "connections are closed"), log.String())
 	require.Contains(t, log.String(), "refused=1 last_address=127.0.0.1 open=2 most=4 most_of_one_address=2")
 }
+
+// TestConnectionsThatWereRefusedAreToldOnce: a line counts those since the one before.
+func TestConnectionsThatWereRefusedAreToldOnce(t *testing.T) {
+	log := new(testkit.Log)
+	l := newBound(nil, 4, slog.New(slog.NewTextHandler(log, nil)))
+	for range 3 {
+		l.tell("192.0.2.1")
+	}
+	l.told = l.told.Add(-refusedPause)
+	l.tell("192.0.2.2")
+	require.Equal(t, 2, strings.Count(log.String(), "connections are closed"), log.String())
+	require.Contains(t, log.String(), "refused=3 last_address=192.0.2.2")
+}
