@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -79,6 +80,9 @@ func (c *checked) begin(ctx context.Context) (context.Context, func(err *error))
 	ctx, cancel := context.WithTimeoutCause(ctx, c.limit, ErrSilent)
 	return ctx, func(err *error) {
 		unknown(recover(), err)
+		if *err != nil {
+			*err = oneLine{*err}
+		}
 		var syntax *json.SyntaxError
 		var kind *json.UnmarshalTypeError
 		if errors.As(*err, &syntax) || errors.As(*err, &kind) {
@@ -92,6 +96,17 @@ func (c *checked) begin(ctx context.Context) (context.Context, func(err *error))
 		cancel()
 	}
 }
+
+// oneLine is an error of the driver in one line, for logs and answers: the driver puts a line before the cause, and the
+// cause may be another service's page.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string {
+	text := strings.TrimPrefix(e.error.Error(), "failed to execute SQL:\n")
+	return strings.Join(strings.Fields(text), " ")
+}
+
+func (e oneLine) Unwrap() error { return e.error }
 
 // unknown makes a panic of the driver an error.
 func unknown(cause any, err *error) {

@@ -69,3 +69,21 @@ func TestAServerThatHangsHangsNobody(t *testing.T) {
 func TestAConnectionThatIsLostIsGivenUp(t *testing.T) {
 	testkit.RequireLostIsGivenUp(t, newTransport())
 }
+
+// TestAnErrorIsOfOneLine, since logs and answers are.
+func TestAnErrorIsOfOneLine(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, strings.Repeat("<p>\n\tpage of another service\n", 1000), http.StatusNotFound)
+	}))
+	db, err := Open(server.URL, "")
+	require.NoError(t, err)
+	defer db.Close()
+	for _, statement := range []string{"SELECT 1", "UPDATE t SET n = 1"} {
+		_, err = db.Exec(statement)
+		require.ErrorContains(t, err, "error code 404: <p> page of another service <p>")
+		require.NotContains(t, err.Error(), "\n")
+	}
+	server.Close()
+	require.ErrorContains(t, db.QueryRow("SELECT 1").Scan(new(int)), "connection refused")
+	require.NotContains(t, db.QueryRow("SELECT 1").Scan(new(int)).Error(), "\n")
+}
