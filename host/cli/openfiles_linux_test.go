@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
+	"regedge/internal/testkit/sqldtest"
 )
 
 // TestConnectionsLeaveAProgramItsFiles: one that may open few of them answers a customer, and others than customers, beside
@@ -48,6 +50,26 @@ func TestConnectionsLeaveTheWriterItsFiles(t *testing.T) {
 	client := clientFrom(127, 0, 0, 1)
 	require.Eventually(t, func() bool { return statusFor(t, client, "http://"+writer+"/readyz") == http.StatusOK }, time.Minute, 20*time.Millisecond)
 	crowd(t, writer, log)
+}
+
+// TestConnectionsLeaveAPrimaryItsFiles: without it no edge follows, and no account is changed.
+func TestConnectionsLeaveAPrimaryItsFiles(t *testing.T) {
+	s := startStage(t, "access")
+	s.running[0].halt()
+	log := startWithFewFiles(t, s.primaryArguments(t)...)
+	sqldtest.Await(t, s.primary, s.write)
+	for range 200 {
+		conn, err := net.Dial("tcp", s.primary.GRPC)
+		require.NoError(t, err)
+		defer conn.Close()
+	}
+	pair, err := tls.LoadX509KeyPair(s.edge.Cert, s.edge.Key)
+	require.NoError(t, err)
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}, Timeout: 5 * time.Second}
+	other, err := tls.DialWithDialer(from, "tcp", s.primary.GRPC, &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true})
+	require.NoError(t, err, "an edge at another address is heard")
+	require.NoError(t, other.Close())
+	require.Contains(t, log.String(), "too many are open")
 }
 
 // startWithFewFiles starts the program, which may open 128 files, and ends it with the test.

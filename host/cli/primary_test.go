@@ -81,14 +81,18 @@ func startStage(t *testing.T, database string) *stage {
 	putAwaySigningKeys(t, filepath.Join(dir, "trust"))
 	s.primary = &sqld.Server{Config: sqld.Config{Dir: filepath.Join(dir, "primary"), HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t)}}
 	s.replica = &sqld.Server{Config: sqld.Config{Dir: filepath.Join(dir, "replica"), HTTP: testkit.FreePort(t)}}
-	s.run(t, "primary", "--sqld", sqldtest.Program(t), "--dir", s.primary.Dir, "--listen", s.primary.HTTP, "--replication", s.primary.GRPC,
-		"--jwt-key", s.primaryKey, "--tls-ca", s.own.CA, "--tls-cert", s.own.Cert, "--tls-key", s.own.Key)
+	s.run(t, s.primaryArguments(t)...)
 	sqldtest.Await(t, s.primary, s.write)
 	sqldtest.ExecWith(t, s.primary, s.write, "CREATE TABLE probe (n INTEGER)")
 	s.run(t, "replica", "--sqld", sqldtest.Program(t), "--dir", s.replica.Dir, "--listen", s.replica.HTTP, "--primary", "https://"+s.primary.GRPC,
 		"--jwt-key", s.replicaKey, "--tls-ca", s.edge.CA, "--tls-cert", s.edge.Cert, "--tls-key", s.edge.Key)
 	sqldtest.Await(t, s.replica, s.read)
 	return s
+}
+
+func (s *stage) primaryArguments(t *testing.T) []string {
+	return []string{"primary", "--sqld", sqldtest.Program(t), "--dir", s.primary.Dir, "--listen", s.primary.HTTP, "--replication", s.primary.GRPC,
+		"--jwt-key", s.primaryKey, "--tls-ca", s.own.CA, "--tls-cert", s.own.Cert, "--tls-key", s.own.Key}
 }
 
 func (s *stage) run(t *testing.T, args ...string) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"regedge/host/hint"
 	"regedge/host/pki"
+	"regedge/host/server"
 	"regedge/host/service"
 	"regedge/replicate/disk"
 	"regedge/replicate/registry/sqld"
@@ -75,6 +77,7 @@ func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.C
 	defer func() { err = errors.Join(err, closers.Close()) }()
 	config.Log = m.passedOn(&closers)
 	config.Traffic = new(sqld.Traffic)
+	config.Bound = func(l net.Listener) net.Listener { return server.Bound(l, m.logLines()) }
 	services := []service.Service{{Name: name, Run: (&sqld.Server{Config: config}).Run}}
 	listener, err := m.listenForMetrics(f.Metrics, &closers)
 	if err != nil {

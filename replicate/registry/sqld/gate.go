@@ -96,7 +96,7 @@ func openGate(config *Config, output *output) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", config.GRPC)
+	listener, err := config.listen(config.GRPC)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +112,15 @@ func openGate(config *Config, output *output) (*gate, error) {
 		_ = g.web.ServeTLS(counted, "", "") // until close
 	}()
 	return g, nil
+}
+
+// listen listens for a gate.
+func (c *Config) listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err == nil && c.Bound != nil {
+		listener = c.Bound(listener)
+	}
+	return listener, err
 }
 
 // close ends all calls. A nil gate is closed.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -73,7 +72,7 @@ type readGate struct {
 // openReads listens on config.HTTP, and gives the server another address and config.Reads' key. damaged gets
 // an element when an answer says that the file is damaged.
 func openReads(config *Config, output *output, damaged chan<- struct{}) (*readGate, error) {
-	listener, err := net.Listen("tcp", config.HTTP)
+	listener, err := config.listen(config.HTTP)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package sqld
 import (
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,7 +47,9 @@ type Config struct {
 	Relay bool
 	// Traffic counts what passes the gate on GRPC, or the relay; may be nil.
 	Traffic *Traffic
-	Log     io.Writer // receives the server's output; may be nil
+	// Bound limits the connections to the gates on GRPC and HTTP; nil for any number.
+	Bound func(net.Listener) net.Listener
+	Log   io.Writer // receives the server's output; may be nil
 	// Enter, if set, is called on the thread that starts the process, which inherits what it changes:
 	// a network namespace. No other goroutine runs on that thread.
 	Enter func() error
