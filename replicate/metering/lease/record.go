@@ -10,25 +10,25 @@ import (
 // The first byte of each record. The numbers are stored and never change, nor does what
 // follows them, but for a lease of a snapshot: flags say what it has beyond the first version.
 const (
-	recordBoot     byte = 1  // a run of the process began
-	recordConfirm  byte = 2  // the writer found the state directory current
-	recordEpoch    byte = 3  // a new epoch
-	recordStanding byte = 4  // generation and status
-	recordPlain    byte = 5  // recordCharge without its epoch, as it was written before; only read
-	recordVoid     byte = 6  // no charge of an id stands
-	recordSeal     byte = 7  // a batch was made
-	recordNews     byte = 8  // the writer's acknowledgement and rows
-	recordHead     byte = 9  // a snapshot begins: all state before is replaced
-	recordAccount  byte = 10 // of a snapshot
-	recordKey      byte = 11 // of a snapshot
-	recordUsage    byte = 12 // of a snapshot
-	recordInflight byte = 13 // of a snapshot
-	recordAbandon  byte = 14 // what was unreported can never be reported
-	recordParked   byte = 15 // of a snapshot
-	recordRepeated byte = 16 // recordKeyed without its epoch, as it was written before; only read
-	recordKept     byte = 17 // of a snapshot
-	recordCharge   byte = 18 // a charge or a not-found lookup
-	recordKeyed    byte = 19 // a charge or a not-found lookup with an Idempotency-Key
+	recordBoot      byte = 1  // a run of the process began
+	recordConfirm   byte = 2  // the writer found the state directory current
+	recordEpoch     byte = 3  // a new epoch
+	recordStanding  byte = 4  // generation and status
+	recordOldCharge byte = 5  // recordCharge without its epoch, as it was written before; only read
+	recordVoid      byte = 6  // no charge of an id stands
+	recordSeal      byte = 7  // a batch was made
+	recordNews      byte = 8  // the writer's acknowledgement and rows
+	recordHead      byte = 9  // a snapshot begins: all state before is replaced
+	recordAccount   byte = 10 // of a snapshot
+	recordKey       byte = 11 // of a snapshot
+	recordUsage     byte = 12 // of a snapshot
+	recordInflight  byte = 13 // of a snapshot
+	recordAbandon   byte = 14 // what was unreported can never be reported
+	recordParked    byte = 15 // of a snapshot
+	recordOldKeyed  byte = 16 // recordKeyed without its epoch, as it was written before; only read
+	recordKept      byte = 17 // of a snapshot
+	recordCharge    byte = 18 // a charge or a not-found lookup
+	recordKeyed     byte = 19 // a charge or a not-found lookup with an Idempotency-Key
 )
 
 func (s *EdgeState) append(write func(e *syncproto.Encoder)) {
@@ -160,10 +160,10 @@ func (s *EdgeState) replay(tag byte, d *syncproto.Decoder) func() {
 	case recordStanding:
 		generation, status := d.Uint(), syncproto.Status(d.Byte())
 		return func() { s.standing.generation, s.standing.status = generation, status }
-	case recordCharge, recordPlain:
+	case recordCharge, recordOldCharge:
 		e, id := readCharge(d, tag)
 		return func() { s.replayCharge(e, id) }
-	case recordKeyed, recordRepeated:
+	case recordKeyed, recordOldKeyed:
 		e, k := readKeyed(d, tag)
 		return func() { s.replayKeyed(e, k) }
 	case recordVoid:
@@ -224,9 +224,9 @@ func (s *EdgeState) ReplayID(record []byte) error {
 	switch tag := d.Byte(); tag {
 	case recordEpoch, recordHead:
 		s.recent.replayEpoch = d.Uint()
-	case recordCharge, recordPlain, recordKeyed, recordRepeated:
+	case recordCharge, recordOldCharge, recordKeyed, recordOldKeyed:
 		e, id := readCharge(d, tag)
-		if tag == recordKeyed || tag == recordRepeated { // its Idempotency-Key is in the snapshot
+		if tag == recordKeyed || tag == recordOldKeyed { // its Idempotency-Key is in the snapshot
 			new(keyed).decode(d)
 		}
 		if err := d.Err(); err != nil {

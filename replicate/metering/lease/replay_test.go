@@ -98,10 +98,10 @@ func TestRecordsOfChargesOfEarlierVersionsAreRead(t *testing.T) {
 	require.Empty(t, outcomeOf(edge, start, keyedRequest("id", charge.Found, 1, 2)))
 	require.Equal(t, "13"+body+"01"+hashes, hex.EncodeToString(log.records[len(log.records)-1]))
 	for name, stored := range map[string]string{
-		"without a key":               "12" + body + "01",
-		"with a key":                  "13" + body + "01" + hashes,
-		"before 18, without a key":    "05" + body,
-		"before 18, and with its key": "10" + body + hashes,
+		"without a key":            "12" + body + "01",
+		"with a key":               "13" + body + "01" + hashes,
+		"of before, without a key": "05" + body,
+		"of before, with its key":  "10" + body + hashes,
 	} {
 		record, err := hex.DecodeString(stored)
 		require.NoError(t, err)
