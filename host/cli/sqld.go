@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -77,7 +78,8 @@ func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.C
 	defer func() { err = errors.Join(err, closers.Close()) }()
 	config.Log = m.passedOn(&closers)
 	config.Traffic = new(sqld.Traffic)
-	config.Bound = func(l net.Listener) net.Listener { return server.Bound(l, m.logLines()) }
+	log := slog.New(slog.NewJSONHandler(config.Log, nil))
+	config.Bound = func(l net.Listener) net.Listener { return server.Bound(l, log) }
 	services := []service.Service{{Name: name, Run: (&sqld.Server{Config: config}).Run}}
 	listener, err := m.listenForMetrics(f.Metrics, &closers)
 	if err != nil {
@@ -92,7 +94,6 @@ func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.C
 		registry.MustRegister(&ends{certificateDesc, m.Now, func() map[string]time.Time { return at }},
 			disk.Metrics(disk.Kept{Directories: map[string]string{"database": config.Dir}, Files: sqld.Files(config.Dir)}))
 		registry.MustRegister(traffic(config.Traffic)...)
-		log := m.logLines()
 		services = append(services, service.Metrics(listener, registry, f.Pprof, log))
 	}
 	return service.Run(ctx, services...)
