@@ -29,6 +29,7 @@ type streams struct {
 	pass  int  // bytes still to be passed on unread
 	begun bool // the preface was passed on
 	ended bool // the rest is discarded
+	long  bool // the last header took more than keptBytes
 
 	decoder *hpack.Decoder
 	fields  []hpack.HeaderField
@@ -52,6 +53,8 @@ const (
 	// tableBytes is the size of the client's dynamic table (RFC 7541), of which net/http tells nothing else.
 	tableBytes = 4 << 10
 	readBytes  = 1 << 10
+	// keptBytes bounds what a header may leave in memory: thousands of idle connections would keep that of a long one.
+	keptBytes = 4 << 10
 
 	// frameBurst frames may come that are no request's, such as PING and SETTINGS, and framesPerRequest more with each
 	// request, which a client needs for its windows and for what it cancels. Each one more holds up the connection for
@@ -69,11 +72,27 @@ var (
 func newStreams(conn net.Conn, limit int) *streams {
 	s := &streams{Conn: conn, limit: limit, counted: countedOf(conn), spare: frameBurst}
 	s.decoder = hpack.NewDecoder(tableBytes, s.keep)
+	s.makeWriters()
+	return s
+}
+
+func (s *streams) makeWriters() {
+	s.block, s.frames = bytes.Buffer{}, bytes.Buffer{}
 	s.encoder = hpack.NewEncoder(&s.block)
 	s.encoder.SetMaxDynamicTableSize(0)
 	s.framer = http2.NewFramer(&s.frames, nil)
 	s.framer.AllowIllegalWrites = true // it is for net/http to refuse them
-	return s
+}
+
+// staticField is a header of one field of the static table, which changes nothing in a decoder.
+var staticField = []byte{0x82}
+
+// forget gives the memory of a long header back, once that was passed on.
+func (s *streams) forget() {
+	s.long, s.raw, s.ready, s.fields = false, bytes.Clone(s.raw), nil, nil
+	s.makeWriters()
+	s.decoder.SetEmitEnabled(false)
+	_ = s.decode(staticField) // the decoder keeps what it was given last
 }
 
 // NetConn returns the connection with TLS.
@@ -84,6 +103,9 @@ func (s *streams) Read(p []byte) (int, error) {
 	for len(s.ready) == 0 {
 		s.raw = append(s.raw[:0], s.raw[s.used:]...)
 		s.used = 0
+		if s.long {
+			s.forget()
+		}
 		if err := s.next(); err != nil {
 			return 0, err
 		}
@@ -154,7 +176,7 @@ func (s *streams) header() error {
 	if err != nil {
 		return err
 	}
-	s.used = used
+	s.used, s.long = used, used > keptBytes
 	s.fields, s.size = s.fields[:0], 0
 	s.decoder.SetEmitEnabled(true)
 	if block == nil || !s.decode(block) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,37 @@ func sent(write func(*http2.Framer, func(fields ...string) []byte)) []byte {
 var wellFormedHeader = []string{
 	":method: GET", ":scheme: https", ":authority: registry.example", ":path: /v1/companies/U72900ZZ2015PTC000001",
 	"authorization: Bearer reg_live_abcdefghijklmnopqrstuvwxyz012345", "accept: */*", "user-agent: client/1.0", "x: " + strings.Repeat("a", 20),
+}
+
+// TestALongHeaderIsNotKept by an idle connection: thousands of them would take gigabytes. The fields behind it are read as
+// without it.
+func TestALongHeaderIsNotKept(t *testing.T) {
+	longHeader := append(slices.Clone(wellFormedHeader), "long: "+strings.Repeat("|", 40_000))
+	client := sent(func(f *http2.Framer, block func(...string) []byte) {
+		first := block(longHeader...)
+		require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: first[:16_000], EndStream: true}))
+		require.NoError(t, f.WriteContinuation(1, false, first[16_000:32_000]))
+		require.NoError(t, f.WriteContinuation(1, true, first[32_000:]))
+		require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: block(wellFormedHeader...), EndStream: true, EndHeaders: true}))
+	})
+	s := newStreams(&sentBy{from: bytes.NewReader(client), pause: readBytes}, 64<<10)
+	passed, err := io.ReadAll(s)
+	require.NoError(t, err)
+	framer := http2.NewFramer(nil, bytes.NewReader(bytes.TrimPrefix(passed, []byte(http2.ClientPreface))))
+	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	for _, want := range [][]string{longHeader, wellFormedHeader} {
+		frame, err := framer.ReadFrame()
+		require.NoError(t, err)
+		var got []string
+		for _, field := range frame.(*http2.MetaHeadersFrame).Fields {
+			got = append(got, field.Name+": "+field.Value)
+		}
+		require.Equal(t, want, got)
+	}
+	require.LessOrEqual(t, cap(s.raw)+cap(s.ready)+s.block.Cap()+s.frames.Cap(), 4*keptBytes)
+	for _, field := range s.fields[:cap(s.fields)] {
+		require.Less(t, len(field.Value), keptBytes)
+	}
 }
 
 // TestFramesArePassedOn compares what net/http would read with what the client sent, in all sizes of reads.
