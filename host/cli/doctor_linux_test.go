@@ -452,7 +452,7 @@ func TestStatusExplains(t *testing.T) {
 	require.NoError(t, err)
 	later := httputil.NewSingleHostReverseProxy(to)
 	later.ModifyResponse = func(r *http.Response) error {
-		r.Header.Set("Date", time.Now().Add(time.Minute).UTC().Format(http.TimeFormat))
+		r.Header.Set("Date", time.Now().Add(time.Minute+5*time.Second).UTC().Format(http.TimeFormat)) // which has whole seconds
 		return nil
 	}
 	ahead := httptest.NewServer(later)
