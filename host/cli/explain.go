@@ -95,7 +95,11 @@ func (s *status) explainReport(e *doctor.Exam, name string, r *writer.Report) {
 		e.Soon(name, "does it reach the writer? RegedgeCommitsSlow in docs/operations.md", "the writer may not have %d of its charges", r.Unsettled)
 	}
 	if len(s.Releases) > 0 && r.Release != s.Releases[0].ID {
-		e.Soon(name, "it copies it: wait, and look at the age of its "+string(schema.Registry), "it answers from release %s, and %s is current", r.Release, s.Releases[0].ID)
+		has := "it answers from release " + r.Release
+		if r.Release == "" {
+			has = "it has no release"
+		}
+		e.Soon(name, "it copies it: wait, and look at the age of its "+string(schema.Registry), "%s, and %s is current", has, s.Releases[0].ID)
 	}
 }
 

@@ -259,6 +259,7 @@ func TestWhatIsWrongWithANodeIsSaid(t *testing.T) {
 		{func(n *nodeStatus) { n.Fenced = true }, doctor.Wrong, "it is fenced"},
 		{func(n *nodeStatus) { n.Epoch = 0 }, doctor.Soon, "it was never started"},
 		{func(n *nodeStatus) { n.Live, n.Leased = false, 5 }, doctor.Wrong, "it is away, last seen 1m0s ago; 5 credits"},
+		{func(n *nodeStatus) { n.Live, n.Seen = false, time.Time{} }, doctor.Wrong, "it is away, last seen before the writer's start; 0 credits"},
 		{func(n *nodeStatus) { n.Live = false; replica(replicaOld + time.Second)(n) }, doctor.Wrong, "it is away"}, // its old report says no more
 		{func(n *nodeStatus) { n.Report = nil }, doctor.Soon, "it has not reported"},
 		{func(n *nodeStatus) { n.Report.Ready = "no lease" }, doctor.Wrong, "it is not ready: no lease"},
@@ -267,6 +268,7 @@ func TestWhatIsWrongWithANodeIsSaid(t *testing.T) {
 		{func(n *nodeStatus) { n.Report.Unsettled = manyUnsettled }, doctor.OK, "it is ready"},
 		{func(n *nodeStatus) { n.Report.Unsettled = manyUnsettled + 1 }, doctor.Soon, "may not have 10001 of its charges"},
 		{func(n *nodeStatus) { n.Report.Release = "r1" }, doctor.Soon, "from release r1, and r2 is current"},
+		{func(n *nodeStatus) { n.Report.Release = "" }, doctor.Soon, "it has no release, and r2 is current"},
 		{replica(replicaLate), doctor.OK, "it is ready"},
 		{replica(replicaLate + time.Second), doctor.Soon, "its access is 11s behind"},
 		{replica(replicaOld), doctor.Soon, "its access is 10m0s behind"},
