@@ -84,8 +84,11 @@ func (e *Exam) OwnWriter(ctx context.Context, address string, secure bool) {
 // remarks notes what a writer says in its readiness beside being ready.
 func (e *Exam) remarks(body []byte) {
 	if _, late, ok := strings.Cut(string(body), "the access database misses "); ok {
-		e.Wrong("access at the writer", "look at the access primary (regedge-primary@access), its disk, and the writer's token for it",
-			"edges don't know of the newest changes: the access database misses %s", strings.TrimSpace(late))
+		do := "look at the access primary (regedge-primary@access), its disk, and the writer's token for it"
+		if strings.Contains(late, writer.EmptyLedgerRemark) {
+			do = "stop the writer: is its --database the ledger's file, and is that disk mounted? Start it when it is"
+		}
+		e.Wrong("access at the writer", do, "edges don't know of the newest changes: the access database misses %s", strings.TrimSpace(late))
 	}
 	for line := range strings.Lines(string(body)) {
 		switch line = strings.TrimSpace(line); {

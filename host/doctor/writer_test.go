@@ -91,6 +91,12 @@ func TestARestoredLedgerIsFound(t *testing.T) {
 	require.True(t, e.Writer(t.Context(), server.URL, "reg_operator_made_up", OperatorToken))
 	require.Equal(t, "edges don't know of the newest changes: the access database misses 3 changes, the oldest for 12 s", e.Findings[1].Found)
 	require.Equal(t, Wrong, e.Findings[1].Level)
+	require.Contains(t, e.Findings[1].Do, "access primary")
+
+	late = "the access database misses 1 changes, the oldest for 12 s: " + writer.EmptyLedgerRemark + "\n"
+	e.Findings = nil
+	require.True(t, e.Writer(t.Context(), server.URL, "reg_operator_made_up", OperatorToken))
+	require.Contains(t, e.Findings[1].Do, "is that disk mounted", "its primary is well")
 
 	late = "registry database: no heartbeat: the writer's log says why\n"
 	e.Findings = nil

@@ -74,6 +74,9 @@ const (
 // it drops the rows that the ledger does not have (keys, then accounts, then plans), then it puts the
 // others. A row that fails does not hold up the others.
 func (p *projector) compareTables(ctx context.Context) (failed error) {
+	if err := p.refuseEmpty(ctx); err != nil {
+		return err
+	}
 	for _, t := range slices.Backward(projection) {
 		err := p.eachDifference(ctx, t, func(_ []row, drops []any) error {
 			return inBatches(drops, writtenRows, func(ids []any) error { return p.drop(ctx, t, ids) })
@@ -93,6 +96,31 @@ func (p *projector) compareTables(ctx context.Context) (failed error) {
 		failed = cmp.Or(failed, err)
 	}
 	return failed
+}
+
+// errEmptyLedger says that the ledger is hardly the one that the access database is of.
+var errEmptyLedger = errors.New("the ledger has no account, and the access database has some, which keep their keys until an account is made: " +
+	"is --database the ledger's file, and is its disk mounted?")
+
+// refuseEmpty returns errEmptyLedger where a comparison would take every account from the access database, as after a
+// start on a new ledger in the place of one whose disk was not mounted: every key would get 401.
+func (p *projector) refuseEmpty(ctx context.Context) error {
+	ctx, cancel := bounded(ctx, tableLimit)
+	defer cancel()
+	t := projection[accountTable]
+	const first = ` LIMIT 1`
+	want, err := readRows(ctx, p.ledger, t.ledger+first, t.columns)
+	if err != nil || len(want) > 0 {
+		return err
+	}
+	have, err := readRows(ctx, p.access, t.access+first, t.columns)
+	if err != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	if len(have) > 0 {
+		return errEmptyLedger
+	}
+	return nil
 }
 
 // eachDifference compares a table in the order of the ids, some rows at a time, and calls write with

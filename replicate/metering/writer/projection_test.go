@@ -91,6 +91,34 @@ func TestTheAccessDatabaseIsComparedPageByPage(t *testing.T) {
 	}
 }
 
+// TestAnEmptyLedgerTakesNoKeys: a writer that was started where the ledger's disk is not mounted took all of them.
+func TestAnEmptyLedgerTakesNoKeys(t *testing.T) {
+	dir := t.TempDir()
+	ledger, access := fillKeys(t, dir, 4), openAccess(t, dir)
+	jitter := func(d time.Duration) time.Duration { return d }
+	require.NoError(t, newProjector(Config{Ledger: ledger, Access: access}.withDefaults(), jitter).update(t.Context()))
+	before, _ := contents(t, ledger, access)
+
+	empty := fillKeys(t, t.TempDir(), 0)
+	_, err := empty.Exec(`DELETE FROM account; UPDATE plan SET per_minute = 1`)
+	require.NoError(t, err)
+	p := newProjector(Config{Ledger: empty, Access: access}.withDefaults(), jitter)
+	err = p.update(t.Context())
+	require.ErrorIs(t, err, errEmptyLedger)
+	p.logOutcome(err)
+	require.Equal(t, EmptyLedgerRemark, p.why())
+	_, have := contents(t, ledger, access)
+	require.Equal(t, before, have)
+	behind, _ := p.behind()
+	require.Equal(t, 1, behind, "readiness and its metric say so")
+
+	_, err = empty.Exec(`INSERT INTO account (id, name, email, plan, suspended, created_at, bought) VALUES (7, 'made-up', '', 'scale', 0, 0, 0)`)
+	require.NoError(t, err)
+	require.NoError(t, p.update(t.Context()), "a new ledger is meant")
+	want, have := contents(t, empty, access)
+	require.Equal(t, want, have)
+}
+
 // TestARevocationDoesNotWaitForAComparison revokes a key while the first rows of a large table are
 // compared.
 func TestARevocationDoesNotWaitForAComparison(t *testing.T) {

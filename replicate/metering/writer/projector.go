@@ -100,6 +100,9 @@ func (p *projector) ask() {
 	}
 }
 
+// EmptyLedgerRemark is what readiness says while an empty ledger takes nothing from the access database.
+const EmptyLedgerRemark = "the ledger has no account, and it has some"
+
 // why is the reason for which the last update failed, "" if it did not. It is for anybody who asks readiness, so
 // it is not the error's text, which may name addresses.
 func (p *projector) why() string {
@@ -110,6 +113,8 @@ func (p *projector) why() string {
 		return ""
 	case errors.Is(libsql.Explain(p.failure), libsql.ErrUnauthorized):
 		return "its primary refuses the writer's token"
+	case errors.Is(p.failure, errEmptyLedger):
+		return EmptyLedgerRemark
 	}
 	return "the writer's log says why"
 }
