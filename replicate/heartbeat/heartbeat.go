@@ -39,7 +39,9 @@ type Heartbeats struct {
 	Now func() time.Time
 	// Agrees reports whether most of the edges have the time of Now; nil does not know.
 	Agrees func() bool
-	Log    *slog.Logger
+	// Lost is called with each heartbeat for which there is no table; it may be nil.
+	Lost func()
+	Log  *slog.Logger
 
 	failure atomic.Pointer[string]
 }
@@ -75,6 +77,9 @@ func (b *Heartbeats) Run(ctx context.Context) {
 			clock.wrote(time.UnixMilli(beat), at, since, noted.log)
 		}
 		noted.note(err, time.Now())
+		if b.Lost != nil && noTable(err) {
+			b.Lost()
+		}
 		why := noted.why
 		b.failure.Store(&why)
 		select {
@@ -209,6 +214,11 @@ type failureLog struct {
 	answered    time.Time // when the database answered last, zero before
 }
 
+// noTable reports whether a database has no tables: it is a new one.
+func noTable(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "no such table: heartbeat")
+}
+
 func (h *failureLog) note(err error, at time.Time) {
 	if err == nil {
 		if h.said || h.empty {
@@ -217,7 +227,7 @@ func (h *failureLog) note(err error, at time.Time) {
 		*h = failureLog{log: h.log, beaten: true, answered: at}
 		return
 	}
-	if strings.Contains(err.Error(), "no such table: heartbeat") && !h.beaten {
+	if noTable(err) && !h.beaten {
 		if h.said || !h.empty {
 			h.log.Info("no heartbeat yet: the database is empty")
 		}

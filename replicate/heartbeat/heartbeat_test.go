@@ -356,6 +356,27 @@ func TestARefusedTokenIsNamed(t *testing.T) {
 	require.Equal(t, "the primary refuses the writer's token: no heartbeat", beats.Failure(), "as readiness says")
 }
 
+// TestALostTableIsTold, also of a database that had heartbeats: its owner makes it again. Other failures are not.
+func TestALostTableIsTold(t *testing.T) {
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	ctx, stop := context.WithCancel(t.Context())
+	lost := make(chan struct{})
+	beats := &Heartbeats{DB: db, Now: time.Now, Log: slog.New(slog.DiscardHandler), Lost: func() { stop(); close(lost) }}
+	beaten := func() bool {
+		var beat int64
+		return db.QueryRow("SELECT beat FROM heartbeat").Scan(&beat) == nil
+	}
+	go beats.Run(ctx)
+	require.Eventually(t, beaten, time.Minute, time.Millisecond)
+	_, err = db.Exec("DROP TABLE heartbeat")
+	require.NoError(t, err)
+	<-lost
+	require.False(t, noTable(nil) || noTable(context.DeadlineExceeded))
+}
+
 // TestATokenThatIsRefusedLaterIsNamed: the primary was down before, which is not why there is no heartbeat now.
 func TestATokenThatIsRefusedLaterIsNamed(t *testing.T) {
 	log := new(testkit.Log)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,6 +47,7 @@ type projector struct {
 
 	mu        sync.Mutex
 	pending   []*pendingRow
+	unmade    bool      // the access database has lost its tables
 	compare   bool      // compare both databases
 	comparing bool      // it is running
 	failure   error     // of the last update, nil after one that did not fail
@@ -91,6 +93,18 @@ func (p *projector) compareAll() {
 	p.compare = true
 	p.mu.Unlock()
 	p.ask()
+}
+
+// lost says that the access database has no tables any more, as after its primary has begun with an empty one: the next
+// update makes them, and compares.
+func (p *projector) lost() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unmade = true
+	if !p.compare && !p.comparing {
+		p.since = time.Now()
+	}
+	p.compare = true
 }
 
 func (p *projector) ask() {
@@ -142,6 +156,9 @@ func (p *projector) run(ctx context.Context) {
 			return
 		}
 		p.logOutcome(err)
+		if err != nil && strings.Contains(err.Error(), "no such table") {
+			p.lost()
+		}
 		var retry <-chan time.Time
 		if err == nil {
 			pause = 0
@@ -192,7 +209,11 @@ func (p *projector) update(ctx context.Context) error {
 }
 
 func (p *projector) migrate(ctx context.Context) error {
-	if p.migrated {
+	p.mu.Lock()
+	unmade := p.unmade
+	p.unmade = false
+	p.mu.Unlock()
+	if p.migrated = p.migrated && !unmade; p.migrated {
 		return nil
 	}
 	ctx, cancel := bounded(ctx, tableLimit)

@@ -120,6 +120,35 @@ func TestAComparisonThatFailedIsMadeAgain(t *testing.T) {
 	require.Positive(t, plans)
 }
 
+// TestAnAccessDatabaseThatBeganAnewIsFilled: until the writer's restart it stayed without tables, and edges without changes.
+func TestAnAccessDatabaseThatBeganAnewIsFilled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := projectorOf(t, func(time.Duration) time.Duration { return time.Millisecond })
+	ledger, before := p.ledger, p.access
+	require.NoError(t, p.update(ctx))
+	p.access = openAccess(t, t.TempDir())
+	_, err := ledger.Exec(`INSERT INTO account (id, name, email, plan, suspended, created_at) VALUES (1, '', '', 'starter', 0, 0)`)
+	require.NoError(t, err)
+	added := p.add(changedRow{table: accountTable, id: int64(1)})
+	done := make(chan struct{})
+	go func() { defer close(done); p.run(ctx) }()
+	<-added.projected
+	require.Eventually(t, func() bool { changes, _ := p.behind(); return changes == 0 }, time.Minute, time.Millisecond)
+	cancel()
+	<-done
+	want, have := contents(t, ledger, p.access)
+	require.Equal(t, want, have)
+
+	p.access = before // without a change
+	_, err = before.Exec(`DELETE FROM plan`)
+	require.NoError(t, err)
+	(&Writer{projector: p}).AccessLost()
+	<-p.asked
+	require.NoError(t, p.update(t.Context()))
+	want, have = contents(t, ledger, before)
+	require.Equal(t, want, have)
+}
+
 // TestPausesOfAProjectorThatFailsAreBounded: the access database is served some seconds after it is back.
 func TestPausesOfAProjectorThatFailsAreBounded(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

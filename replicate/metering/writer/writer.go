@@ -364,6 +364,12 @@ func (w *Writer) logAwaited() {
 	w.config.Logger.Warn("the ledger came back from a backup: nothing is granted until these edges have reported or are retired", "edges", names)
 }
 
+// AccessLost says that the access database has lost its tables. The writer fills it again.
+func (w *Writer) AccessLost() {
+	w.projector.lost()
+	w.projector.ask()
+}
+
 // Handler serves the operators' API, the edges' sync and reports, /healthz, /readyz and /metrics.
 func (w *Writer) Handler() http.Handler { return w.handler }
 
