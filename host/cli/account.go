@@ -143,7 +143,7 @@ func (c *accountInvite) Run(ctx context.Context, m *Main) error {
 	if base == "" {
 		base = c.Writer
 	}
-	return change(ctx, m, &c.changing, "account list", func(ctx context.Context, w *writer.Client) (writer.Invitation, error) {
+	return change(ctx, m, &c.changing, "audit --search "+forShell(c.Email), func(ctx context.Context, w *writer.Client) (writer.Invitation, error) {
 		if c.ResetTwoFactor {
 			return w.InviteAndReset(ctx, c.Email, c.Account)
 		}

@@ -109,6 +109,21 @@ func TestEveryChangeIsRepeatedUntilItIsAnswered(t *testing.T) {
 	require.EqualValues(t, 91, a.Bought+a.Compensated, "100 bought, 10 taken, and one refunded: each once")
 }
 
+// TestAnUncertainInvitationIsFoundWhereTheHintSays: the list of accounts has no operators.
+func TestAnUncertainInvitationIsFoundWhereTheHintSays(t *testing.T) {
+	t.Parallel()
+	c := startCentre(t)
+	proxy, _ := c.loseAnswers(t, 1<<40)
+	invite := start("account", "invite", "olga+1@example.org", "--operator", "--writer", proxy, "--token", operatorToken)
+	require.True(t, invite.await(func() bool { return strings.Contains(invite.stderr.String(), "trying again") }), invite.stderr)
+	require.NotZero(t, invite.halt())
+	look := regexp.MustCompile(`hint: regedge (.+) shows whether it was made`).FindStringSubmatch(invite.stderr.String())
+	require.Len(t, look, 2, invite.stderr)
+	code, said := ran(append(strings.Fields(look[1]), "--writer", c.url(), "--token", operatorToken)...)
+	require.Equal(t, exitOK, code, said)
+	require.Contains(t, said, "olga+1@example.org")
+}
+
 // fullDisk takes nothing.
 type fullDisk struct{}
 
