@@ -276,6 +276,28 @@ func TestSnapshotsAreInTheOrderOfTheirTime(t *testing.T) {
 	require.Len(t, list, 3)
 }
 
+// TestASnapshotThatAnotherPushHasRemovedIsNoFailure: pushes to several primaries may share the folder, and end at once.
+func TestASnapshotThatAnotherPushHasRemovedIsNoFailure(t *testing.T) {
+	dir := t.TempDir()
+	for _, release := range []string{"a", "b", "c"} {
+		require.NoError(t, os.WriteFile(snapshotPath(dir, release), nil, 0o600))
+		require.NoError(t, os.Chtimes(snapshotPath(dir, release), time.Unix(1, 0), time.Unix(1, 0)))
+	}
+	p, _ := onFile(t, "")
+	p.config.Primary.SetMaxOpenConns(1)
+	busy, err := p.config.Primary.Conn(t.Context())
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { done <- Prune(t.Context(), dir, p.config.Primary, 1) }()
+	require.Eventually(t, func() bool { return p.config.Primary.Stats().WaitCount == 1 }, time.Minute, time.Millisecond)
+	require.NoError(t, os.Remove(snapshotPath(dir, "a")))
+	require.NoError(t, busy.Close())
+	require.NoError(t, <-done)
+	list, err := Snapshots(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"c"}, list)
+}
+
 // TestARefusedTokenEndsAPushAtOnce, whatever is asked with it. The primary takes no file of a push that has failed.
 func TestARefusedTokenEndsAPushAtOnce(t *testing.T) {
 	refuses := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusUnauthorized) }))

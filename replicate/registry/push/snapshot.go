@@ -374,7 +374,7 @@ func Prune(ctx context.Context, dir string, primary *sql.DB, keep int) error {
 		if slices.Contains(needed, release) {
 			continue
 		}
-		if err := os.Remove(snapshotPath(dir, release)); err != nil {
+		if err := os.Remove(snapshotPath(dir, release)); err != nil && !errors.Is(err, os.ErrNotExist) { // another push was faster
 			return fmt.Errorf("remove an old snapshot: %w", err)
 		}
 	}
