@@ -195,6 +195,19 @@ func TestTheNextMessageIsSentByWhatIsLeftToSay(t *testing.T) {
 	require.Zero(t, m.nextPause(), "the writer lacks a batch")
 }
 
+// TestANewEpochIsNotHeldUpForThoseOfLongAgo: an edge waits for one only while others follow soon.
+func TestANewEpochIsNotHeldUpForThoseOfLongAgo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := logged()
+		require.Equal(t, greetPause, m.renewal())
+		require.Equal(t, leastRenewal, m.renewal())
+		time.Sleep(renewalSpan)
+		require.Equal(t, 2*leastRenewal, m.renewal())
+		time.Sleep(renewalSpan + time.Nanosecond)
+		require.Equal(t, greetPause, m.renewal())
+	})
+}
+
 // away is a writer that does not answer.
 type away struct{}
 
