@@ -172,7 +172,7 @@ func (d *osDir) List() ([]string, error) {
 	}
 	names := make([]string, 0, len(entries))
 	for _, e := range entries {
-		if e.Type().IsRegular() && e.Name() != lockName {
+		if e.Type().IsRegular() {
 			names = append(names, e.Name())
 		}
 	}
