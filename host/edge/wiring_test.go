@@ -129,6 +129,24 @@ func (h hanging) Query(ctx context.Context, statement string, args []handler.Val
 	return h.Database.Query(ctx, statement, args, dst)
 }
 
+// TestARegistryThatHangsTakesNoOtherMetricFromAScrape: those say that the disk hangs.
+func TestARegistryThatHangsTakesNoOtherMetricFromAScrape(t *testing.T) {
+	letGo := make(chan struct{})
+	defer close(letGo)
+	s := serve(t, func(c *edge.Config) { c.Registry = hanging{c.Registry, make(chan struct{}, 1), letGo} })
+	scraped := make(chan int, 1)
+	go func() {
+		list, _ := s.metrics.Gather()
+		scraped <- len(list)
+	}()
+	select {
+	case metrics := <-scraped:
+		require.NotZero(t, metrics)
+	case <-time.After(30 * time.Second):
+		t.Fatal("a scrape waits for the disk")
+	}
+}
+
 // TestANodeAnswersAsManyRequestsAtOnceAsItsOperatorAllows.
 func TestANodeAnswersAsManyRequestsAtOnceAsItsOperatorAllows(t *testing.T) {
 	entered, letGo := make(chan struct{}, 1), make(chan struct{})
