@@ -113,6 +113,17 @@ func TestEachDocumentThatIsCutOffCostsItsLine(t *testing.T) {
 	require.Equal(t, cutOff+1, line)
 }
 
+// TestAFileOfDocumentsThatAreCutOffIsNotReadWithoutEnd: each of them is read to its end, or as far as a document may go.
+func TestAFileOfDocumentsThatAreCutOffIsNotReadWithoutEnd(t *testing.T) {
+	s := newSplitter(strings.NewReader(strings.Repeat("{\"a\":{\"b\"\n", maxAgain+2)))
+	for range maxAgain + 1 {
+		_, _, err := s.next()
+		require.ErrorIs(t, err, errUnended)
+	}
+	_, _, err := s.next()
+	require.ErrorIs(t, err, io.EOF, "the rest is lost")
+}
+
 // TestLinesAreCountedBehindADocumentThatIsCutOff.
 func TestLinesAreCountedBehindADocumentThatIsCutOff(t *testing.T) {
 	s := newSplitter(strings.NewReader("{\"a\":{\"b\"\n{\"c\":1}\n{\"d\":1}\n"))
