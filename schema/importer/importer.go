@@ -91,7 +91,8 @@ func (e *RegistryError) Unwrap() error { return e.Err }
 
 // run is one call of Run.
 type run struct {
-	ctx     context.Context // of Run
+	ctx     context.Context // of Run, until stop
+	stop    func()          // ends the reading of the files
 	config  Config
 	started time.Time
 	sources []*source.File // in the order of the configuration
@@ -116,7 +117,7 @@ func newRun(ctx context.Context, config Config) (*run, error) {
 		config.Waiting = func(string) {}
 	}
 	r := &run{
-		ctx: ctx, config: config, started: config.Now(), offices: source.NewOffices(),
+		config: config, started: config.Now(), offices: source.NewOffices(),
 		tally: tally{progress: config.Progress},
 	}
 	r.intake = newIntake(r)
@@ -140,6 +141,7 @@ func newRun(ctx context.Context, config Config) (*run, error) {
 	if len(r.sources) == 0 {
 		return nil, errors.New("no files to import")
 	}
+	r.ctx, r.stop = context.WithCancel(ctx)
 	return r, nil
 }
 
@@ -207,6 +209,7 @@ func (r *run) openStore(ctx context.Context) (err error) {
 }
 
 func (r *run) close() {
+	r.stop()
 	for _, s := range r.sources {
 		s.Close()
 	}

@@ -82,3 +82,25 @@ func TestWhatIsSilentIsNamedAndCanBeInterrupted(t *testing.T) {
 		interrupt()
 	}
 }
+
+// TestASilentPipeDoesNotHoldUpAnError of writing what was read before it: nobody would learn of it.
+func TestASilentPipeDoesNotHoldUpAnError(t *testing.T) {
+	w := newFixture(t)
+	w.text("2025-05-05", headerA+rowA)
+	w.exec(`CREATE TRIGGER refuse BEFORE INSERT ON company BEGIN SELECT raise(ABORT, 'refused'); END`)
+	stdin, hand, err := os.Pipe()
+	require.NoError(t, err)
+	_, err = hand.WriteString(listAppointments + strings.Repeat("\n", 5000)) // enough to recognise it
+	require.NoError(t, err)
+	config := w.config("2025-06-05", w.file(listCompanies), "-")
+	config.Stdin = stdin
+	ended := make(chan error, 1)
+	go func() { _, err := Run(context.Background(), config); ended <- err }()
+	select {
+	case err = <-ended:
+	case <-time.After(time.Minute):
+		t.Error("the pipe is still waited for")
+	}
+	require.NoError(t, hand.Close()) // also ends a run that waits
+	require.ErrorContains(t, err, "refused")
+}

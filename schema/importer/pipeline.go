@@ -17,6 +17,7 @@ func (r *run) importAll(ctx context.Context) (err error) {
 	}
 	r.intake.begin()
 	err = r.writeAll(ctx)
+	r.stop() // a pipe that is silent would hold up an error
 	if readErr := r.intake.end(); err == nil {
 		err = readErr
 	}
