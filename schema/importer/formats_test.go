@@ -214,6 +214,9 @@ func TestPincodesTakeTheDistrictOfMostOffices(t *testing.T) {
 	require.EqualValues(t, []int64{1, 1}, []int64{again.Unchanged, again.Changed})
 	third := w.run("2025-05-05", w.file("Pincode,District,StateName\n110001,Central,Delhi\n"))
 	require.NotEmpty(t, third.Release, "a pincode that is gone is a change")
+	var told strings.Builder
+	require.NoError(t, third.WriteTable(&told))
+	require.Contains(t, told.String(), "the directory has them no more: 1; is it cut off", "an operator who imports a part of a directory is told")
 	require.Empty(t, w.run("2025-05-05", w.file("Pincode,District,StateName\n110001,Central,Delhi\n")).Release, "the same ones are none")
 	require.Equal(t, []string{"110001|Central|Delhi"}, w.rows("SELECT pincode, district, state FROM pincode"))
 }

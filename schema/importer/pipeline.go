@@ -114,10 +114,11 @@ func (r *run) writePlaces() error {
 	if r.offices.None() {
 		return nil
 	}
-	became, err := r.store.ReplacePlaces(r.offices.Places())
+	became, gone, err := r.store.ReplacePlaces(r.offices.Places())
 	if err != nil {
 		return fmt.Errorf("write the pincodes: %w", err)
 	}
+	r.report.PincodesGone = gone
 	r.tally.lock.Lock()
 	defer r.tally.lock.Unlock()
 	for from, n := range r.offices.Total {

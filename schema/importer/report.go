@@ -25,6 +25,8 @@ type Report struct {
 	Release string        `json:"release"` // id of the release that was written, empty if nothing changed
 	Held    Held          `json:"held"`    // record counts of the newest release
 	Elapsed time.Duration `json:"-"`
+	// PincodesGone counts the pincodes that the registry had and the directories of this run lack.
+	PincodesGone int64 `json:"pincodes_gone,omitempty"`
 }
 
 // FileReport counts the rows of one file, or the parts of its documents. A post office counts
@@ -120,6 +122,10 @@ func (r *Report) WriteTable(w io.Writer) error {
 	writeReasons(w, "rejected", total.Rejected)
 	for _, reason := range slices.Sorted(maps.Keys(total.First)) {
 		fmt.Fprintf(w, "  %s: first in %s%s\n", reason, total.First[reason], advice[reason])
+	}
+	if r.PincodesGone > 0 {
+		fmt.Fprintf(w, "pincodes removed, with the districts of their companies, since the directory has them no more: %d; "+
+			"is it cut off, or of one state alone? Import all of it in one run\n", r.PincodesGone)
 	}
 	r.writeContradictions(w)
 	writeReasons(w, "left out", total.LeftOut)

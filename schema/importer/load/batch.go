@@ -123,15 +123,15 @@ func (s *Store) rollback() {
 }
 
 // ReplacePlaces makes the pincode table hold exactly the given places, and updates the
-// districts of the companies there. Only differences are written.
-func (s *Store) ReplacePlaces(list map[string]record.Place) (became map[string]outcome, err error) {
+// districts of the companies there. Only differences are written. gone is how many pincodes it deletes.
+func (s *Store) ReplacePlaces(list map[string]record.Place) (became map[string]outcome, gone int64, err error) {
 	held, err := s.places()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	write, _, err := s.conn.Prepare(`INSERT OR REPLACE INTO pincode (pincode, district, state) VALUES (?1, ?2, ?3)`)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer write.Close()
 	became = make(map[string]outcome, len(list))
@@ -152,19 +152,20 @@ func (s *Store) ReplacePlaces(list map[string]record.Place) (became map[string]o
 		err := cmp.Or(write.BindText(1, pincode), write.BindText(2, now.District),
 			bindValue(write, 3, record.TextOf(now.State)), finish(write))
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	for pincode := range held {
 		if _, ok := list[pincode]; !ok {
 			s.changed = true
 			moved = append(moved, pincode)
+			gone++
 			if err := s.exec(`DELETE FROM pincode WHERE pincode = ?1`, record.TextOf(pincode)); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 		}
 	}
-	return became, s.updateDistricts(moved)
+	return became, gone, s.updateDistricts(moved)
 }
 
 // places reads the pincode table.
