@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -21,7 +22,11 @@ type Builder struct {
 	postings *postings
 	key      []byte
 	added    int64
+	dropped  atomic.Bool
 }
+
+// ErrDropped is returned by Add and Prepare after Drop.
+var ErrDropped = errors.New("search index dropped")
 
 // namesBudget is the memory, in bytes, in which names are sorted.
 const namesBudget = 24 << 20
@@ -36,9 +41,15 @@ func (b *Builder) Close() error {
 	return errors.Join(b.names.Close(), b.postings.sorter.Close())
 }
 
+// Drop makes Add and Prepare end soon, for an index that is no longer needed. It may be called in any goroutine.
+func (b *Builder) Drop() { b.dropped.Store(true) }
+
 // Add adds a company or LLP: its CIN or LLPIN, its registered name and its status. Each may be
 // added once.
 func (b *Builder) Add(value, registered, status string) error {
+	if b.dropped.Load() {
+		return ErrDropped
+	}
 	e, ok := newEntry(value, registered, status)
 	if !ok {
 		return nil
@@ -50,7 +61,12 @@ func (b *Builder) Add(value, registered, status string) error {
 
 // Prepare sorts the names and collects their terms.
 func (b *Builder) Prepare() error {
-	err := b.each(func(place int64, e *entry) error { return b.postings.add(place, e.name) })
+	err := b.each(func(place int64, e *entry) error {
+		if b.dropped.Load() {
+			return ErrDropped
+		}
+		return b.postings.add(place, e.name)
+	})
 	if err == nil {
 		err = b.postings.end()
 	}

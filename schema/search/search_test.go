@@ -41,6 +41,16 @@ func order(t testing.TB, c *sqlite3.Conn) (list []string) {
 	return list
 }
 
+// TestADroppedIndexIsNotPrepared: an import that was interrupted would wait for the terms of millions of names.
+func TestADroppedIndexIsNotPrepared(t *testing.T) {
+	b := search.NewBuilder(t.TempDir())
+	defer b.Close()
+	require.NoError(t, b.Add("U55101GA2006PTC900001", "MADE-UP RESORTS PRIVATE LIMITED", "ACTIVE"))
+	b.Drop()
+	require.ErrorIs(t, b.Prepare(), search.ErrDropped)
+	require.ErrorIs(t, b.Add("U55101GA2006PTC900002", "MADE-UP HOTELS PRIVATE LIMITED", "ACTIVE"), search.ErrDropped)
+}
+
 func TestRefreshOfABulkLoad(t *testing.T) {
 	c, records := searchtest.Open(t), searchtest.Sample(t)
 	searchtest.Put(t, c, records...)

@@ -1,10 +1,8 @@
 package load
 
 import (
-	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -20,12 +18,8 @@ type indexBuild struct {
 	builder *search.Builder
 	wait    sync.WaitGroup
 	read    chan struct{} // closed when all records have been read
-	dropped atomic.Bool   // set by close: stop early
 	failure error         // valid after wait
 }
-
-// errDropped stops the build of an index that is no longer needed.
-var errDropped = errors.New("search index dropped")
 
 func newIndexBuild(folder string) *indexBuild {
 	return &indexBuild{builder: search.NewBuilder(folder), read: make(chan struct{})}
@@ -53,9 +47,6 @@ func (x *indexBuild) gather(list merge.Sorted, asOf string) error {
 	now := merge.NewState(list.Table)
 	for batch := range groups.Batches {
 		for len(batch) > 0 {
-			if x.dropped.Load() {
-				return errDropped
-			}
 			group := batch[:merge.SameKey(batch)]
 			batch = batch[len(group):]
 			if !now.MergeNew(group, asOf) {
@@ -95,7 +86,7 @@ func (x *indexBuild) install(c *sqlite3.Conn) error {
 }
 
 func (x *indexBuild) close() {
-	x.dropped.Store(true)
+	x.builder.Drop()
 	x.wait.Wait()
 	x.builder.Close()
 }
