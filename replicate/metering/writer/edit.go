@@ -58,7 +58,7 @@ func apply[A any](w *Writer, r *http.Request, e edit[A]) (A, error) {
 				return err
 			}
 			//mutant:change-forgotten-under-its-key
-			return named.keep(ctx, tx, w.steadyNow(), answer)
+			return named.keep(ctx, tx, w.steadyNow(), now, answer)
 		},
 		ended: func(err error) {
 			switch {

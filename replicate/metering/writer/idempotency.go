@@ -114,8 +114,9 @@ func (i *idempotency) recall(ctx context.Context, tx *sql.Tx, now int64, answer 
 	return errRepeated
 }
 
-// keep stores the answer in the transaction of its change, and drops some expired ones.
-func (i *idempotency) keep(ctx context.Context, tx *sql.Tx, now int64, answer any) error {
+// keep stores the answer in the transaction of its change, and drops some expired ones. It is dated by the later one of the steady
+// clock and the clock: the next writer's steady clock begins at what the clock shows then.
+func (i *idempotency) keep(ctx context.Context, tx *sql.Tx, steady, now int64, answer any) error {
 	if i == nil {
 		return nil
 	}
@@ -124,11 +125,11 @@ func (i *idempotency) keep(ctx context.Context, tx *sql.Tx, now int64, answer an
 		return err
 	}
 	const drop = `DELETE FROM idempotent_change WHERE id IN (SELECT id FROM idempotent_change WHERE at <= ? ORDER BY at LIMIT ?)`
-	if _, err := tx.ExecContext(ctx, drop, now-answerKept.Milliseconds(), maxAnswersDropped); err != nil {
+	if _, err := tx.ExecContext(ctx, drop, steady-answerKept.Milliseconds(), maxAnswersDropped); err != nil {
 		return err
 	}
 	const put = `INSERT OR REPLACE INTO idempotent_change (id, request, at, answer) VALUES (?, ?, ?, ?)`
-	_, err = tx.ExecContext(ctx, put, i.id[:], i.request[:], now, i.seal.Seal(nil, nil, text, i.request[:]))
+	_, err = tx.ExecContext(ctx, put, i.id[:], i.request[:], max(steady, now), i.seal.Seal(nil, nil, text, i.request[:]))
 	return err
 }
 

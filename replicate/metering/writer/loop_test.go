@@ -330,6 +330,36 @@ func TestAClockThatJumpsMakesNoChangeTwice(t *testing.T) {
 	}
 }
 
+// TestARestartAfterTheClockWasSetMakesNoChangeTwice: the writer had started with a clock that was wrong by a year, either way, and the
+// change was made after the clock was set right.
+func TestARestartAfterTheClockWasSetMakesNoChangeTwice(t *testing.T) {
+	for _, set := range []time.Duration{365 * 24 * time.Hour, -365 * 24 * time.Hour} {
+		w, clock := openUnrun(t)
+		w.config.Elapsed = func() time.Duration { return 0 }
+		clock.pass(set)
+		var account Account
+		buy := func(t *testing.T) {
+			client := clientOf(w, firstOperator)
+			if account.ID == 0 {
+				var err error
+				account, err = client.AddAccount(t.Context(), "made-up", "", "starter")
+				require.NoError(t, err)
+			}
+			_, err := client.ChangeCredits(WithIdempotencyKey(t.Context(), "a-purchase-that-is-retried"), account.ID, CreditChange{Amount: 100})
+			require.NoError(t, err)
+			found, err := client.Account(t.Context(), account.ID)
+			require.NoError(t, err)
+			require.EqualValues(t, 100, found.Balance)
+		}
+		t.Run("before", func(t *testing.T) { runToEnd(t, w); buy(t) })
+		require.NoError(t, w.Close())
+		var err error
+		w, err = Open(t.Context(), w.config)
+		require.NoError(t, err)
+		t.Run("after", func(t *testing.T) { runToEnd(t, w); buy(t) })
+	}
+}
+
 // TestAKeyIsForgottenWithItsAnswer: what has it then is another change, whatever its body.
 func TestAKeyIsForgottenWithItsAnswer(t *testing.T) {
 	w, client, clock := runForRoles(t)
