@@ -37,8 +37,11 @@ func isNone(s string) bool {
 	if s == `\N` { // NULL in the exports of some databases
 		return true
 	}
-	if len(s) > maxNone || strings.HasPrefix(s, "##") { // ### is a number too wide for a spreadsheet's column
+	if strings.HasPrefix(s, "##") { // ### is a number too wide for a spreadsheet's column
 		return false
+	}
+	if len(s) > maxNone {
+		return !strings.ContainsFunc(s, isWritten)
 	}
 	var b [maxNone]byte
 	n := 0
@@ -52,7 +55,7 @@ func isNone(s string) bool {
 			n++
 		case c >= utf8.RuneSelf:
 			r, size := utf8.DecodeRuneInString(s[i:])
-			if unicode.In(r, unicode.L, unicode.M, unicode.N) {
+			if isWritten(r) {
 				return false
 			}
 			i += size - 1
@@ -60,6 +63,9 @@ func isNone(s string) bool {
 	}
 	return noneWords[string(b[:n])]
 }
+
+// isWritten reports whether a sign is a letter or a digit, or a mark of one.
+func isWritten(c rune) bool { return unicode.In(c, unicode.L, unicode.M, unicode.N) }
 
 // clean trims s, replaces runs of white space and control characters by one space, the entities of web
 // pages by their characters, repairs typographic signs that a wrong conversion broke (see mendSigns), and leaves out

@@ -355,7 +355,7 @@ func TestCleanMendsWhatIsBroken(t *testing.T) {
 
 // TestSignsAloneAreNoValue: a dash of typesetters, or a blank that can't be seen, would cost its row, or be shown as a value.
 func TestSignsAloneAreNoValue(t *testing.T) {
-	for _, s := range []string{"–", "—", "\u00a0", "NA\u00a0", "\u200b", "₹", "…", " – "} {
+	for _, s := range []string{"–", "—", "\u00a0", "NA\u00a0", "\u200b", "₹", "…", " – ", "——————", "- - - - - - - - - -"} {
 		require.True(t, isNone(s), "%q", s)
 		capital, err := parseCapital(s)
 		require.NoError(t, err, "%q", s)
