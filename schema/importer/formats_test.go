@@ -555,4 +555,10 @@ func TestTheColumnOfTheStateCounts(t *testing.T) {
 	w = newFixture(t)
 	w.text("2025-05-05", headerA+strings.NewReplacer("CALANGUTE,North Goa,Goa,403516-India", "TOWN,Aurangabad,000000-India", ",goa,", ",Bihar,").Replace(rowA))
 	require.Equal(t, "Bihar|Aurangabad", w.row("SELECT state, district FROM company"))
+	w = newFixture(t)
+	w.text("2025-05-05", "LLPIN,LLP Name,Status,State,Address\nABD-0345,MADE-UP LLP,Active,Kerala,\"5 Road, Panaji, Goa, 403001\"\n")
+	require.Equal(t, "Kerala|Panaji", w.row("SELECT state, city FROM llp"), "of a monthly list, too")
+	w = newFixture(t)
+	w.text("2025-05-05", "llpin,llp_name,status,incorporation_date,address_line,address\nABD-0345,MADE-UP LLP,Active,2020-01-01,7 Lane,\"5 Road, Panaji, Goa, 403001\"\n")
+	require.Equal(t, "7 Lane|Panaji|Goa", w.row("SELECT address_line, city, state FROM llp"), "the column of the line counts before the address as a whole")
 }

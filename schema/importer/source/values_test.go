@@ -92,6 +92,9 @@ func TestAFileWithMonthAndDaySwappedIsRefused(t *testing.T) {
 		"the year first":                     {[]string{"2020-02-01", "2020-25-12"}, "2020-25-12"},
 		"the year first, with dots":          {[]string{"2020.02.01", "2020.25.12"}, "2020.25.12"},
 		"the year first, one mistake":        {[]string{"2020-02-01", "2020-25-12", "2020-12-25"}, ""},
+		"the year first, two digits":         {[]string{"87-11-20", "06-02-05"}, "87-11-20"},
+		"the year first, a day of 31":        {[]string{"87-11-20", "31-11-20", "31-10-20"}, "87-11-20"},
+		"the year first, days alone":         {[]string{"87-11-20", "88-11-20"}, ""},
 		"the year first, others day first":   {[]string{"2020-02-01", "2020-25-12", "25-12-2020", "26-12-2020"}, "2020-25-12"},
 		"to come if swapped too":             {[]string{"2/1/2020", "5/6/2052"}, ""},
 	} {
