@@ -57,14 +57,19 @@ func (k *keyed) live(now int64) bool { return now-k.at < keyedMillis && k.at-now
 
 // find returns a name's charge if it is live and not voided, or nil. It is valid until the next put.
 func (c *keyedCharges) find(name keyedName, now int64) *keyed {
+	if k := c.last(name); k != nil && k.live(now) && !k.voided {
+		return k
+	}
+	return nil
+}
+
+// last returns a name's newest charge that was not forgotten, or nil. It is valid until the next put.
+func (c *keyedCharges) last(name keyedName) *keyed {
 	place, ok := c.index[name]
 	if !ok {
 		return nil
 	}
-	if k := &c.queue[place-c.first]; k.live(now) && !k.voided {
-		return k
-	}
-	return nil
+	return &c.queue[place-c.first]
 }
 
 // put remembers a charge, in the place of an earlier one of its name, and forgets old ones.
@@ -129,6 +134,13 @@ func (s *EdgeState) chargedBefore(now int64, r *charge.Request, id sum, a *accou
 	// Logged and Repeated: the charge may be in a group that is not written yet, and may fail. The id
 	// is not remembered, or the second look would not see that.
 	return Answer{Verdict: v, Logged: true, Repeated: true}, true
+}
+
+// Replays reports whether the charge for which a request was answered Replayed still stands, also if it has become too
+// old to be found since.
+func (s *EdgeState) Replays(r *charge.Request) bool {
+	k := s.keyed.last(nameOf(r))
+	return k != nil && !k.voided && k.target == parseHash(r.TargetHash)
 }
 
 // keep remembers a charge with an Idempotency-Key.

@@ -79,6 +79,20 @@ func TestAnIdempotencyKeyEnds(t *testing.T) {
 	}
 }
 
+// TestWhatWasReplayedStaysSo, however long the write took that a retry waits for, unless the charge was taken back.
+func TestWhatWasReplayedStaysSo(t *testing.T) {
+	edge, _ := granted(t, 3)
+	retry := keyedRequest("retry", charge.Found, 1, 1)
+	require.False(t, edge.Replays(retry))
+	require.Equal(t, "", outcomeOf(edge, start, keyedRequest("first", charge.Found, 1, 1)))
+	require.Equal(t, "", outcomeOf(edge, start+keyedMillis, keyedRequest("of another name", charge.Failed, 2, 1)))
+	require.True(t, edge.Replays(retry))
+	require.False(t, edge.Replays(keyedRequest("other target", charge.Found, 1, 2)))
+	_, err := edge.Void(start+keyedMillis, "first")
+	require.NoError(t, err)
+	require.False(t, edge.Replays(retry))
+}
+
 func TestOnlyAChargeThatStandsIsReplayed(t *testing.T) {
 	edge, log := granted(t, 10)
 	require.Equal(t, "", outcomeOf(edge, start, keyedRequest("voided", charge.Found, 1, 1)))

@@ -129,6 +129,9 @@ func (m *Meter) charge(ctx context.Context, r *charge.Request) charge.Verdict {
 		if !a.Repeated || written {
 			break
 		}
+		if a.Verdict.Replayed && m.replays(r) {
+			break
+		}
 		// The id's own record may have been in a group that failed meanwhile.
 		a, group, _ = m.decide(r, true)
 	}
@@ -146,6 +149,14 @@ func (m *Meter) decide(r *charge.Request, again bool) (lease.Answer, *journal.Gr
 	defer m.mu.Unlock()
 	a := m.state.Charge(now, r, again)
 	return a, m.journal.Group(), m.changed
+}
+
+// replays looks again at the charge for which a request is not charged: its record may have failed meanwhile. How long
+// that took does not matter.
+func (m *Meter) replays(r *charge.Request) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.state.Replays(r)
 }
 
 // await waits until a change of the leases decides the request, or for Config.WaitLimit. It does not
