@@ -97,7 +97,6 @@ func runSeeds(t *testing.T, total int) *summary {
 // TestSeedsThatFailed runs those that found a mistake among many thousands, as long as they run into the same.
 func TestSeedsThatFailed(t *testing.T) {
 	for seed, mistake := range map[uint64]string{
-		7005722: "charges of an older copy counted again, under the epoch before theirs",
 		8014998: "a retry charged again after a write that took longer than its key is remembered",
 	} {
 		t.Run(mistake, func(t *testing.T) { simulate(t, seed) })
