@@ -68,7 +68,7 @@ func (m *Main) confirm(ctx context.Context, yes bool, asked string) error {
 	}
 	typed, err := m.ask(ctx, asked+" Type yes: ")
 	if err != nil {
-		return err
+		return fmt.Errorf("nothing was changed: %w", err)
 	}
 	if !strings.EqualFold(typed, "yes") {
 		return errors.New("nothing was changed")

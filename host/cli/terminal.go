@@ -39,6 +39,7 @@ func (m *Main) ask(ctx context.Context, question string) (string, error) {
 	}()
 	select {
 	case <-ctx.Done():
+		fmt.Fprintln(m.Stderr) // what follows is on a line of its own
 		return "", ctx.Err()
 	case l := <-typed:
 		return l.text, l.err

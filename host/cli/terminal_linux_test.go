@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -51,6 +52,21 @@ func TestNobodyIsAskedWhereTheQuestionIsNotSeen(t *testing.T) {
 	for _, m := range []*Main{{Stdin: terminal, Stderr: file}, {Stdin: file, Stderr: terminal}, {Stdin: terminal, Stderr: new(bytes.Buffer)}} {
 		require.False(t, m.asksAtTerminal())
 	}
+}
+
+// TestWhoInterruptsAQuestionIsToldThatNothingWasChanged, on a line below it.
+func TestWhoInterruptsAQuestionIsToldThatNothingWasChanged(t *testing.T) {
+	screen, terminal := openTerminal(t)
+	defer terminal.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	err := (&Main{Stdin: terminal, Stderr: terminal}).confirm(ctx, false, "Revoke it?")
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "nothing was changed")
+	shown := make([]byte, 100)
+	n, err := screen.Read(shown)
+	require.NoError(t, err)
+	require.Equal(t, "Revoke it? Type yes: \r\n", string(shown[:n]))
 }
 
 // openTerminal opens a pseudo-terminal: the side that a person sits at, and the program's.

@@ -81,10 +81,11 @@ func TestRowsMayLackABlankEnd(t *testing.T) {
 		w.file("din,name,disqualified,designation,appointment_date\n1,MADE-UP ASHA,no,Director\n2,MADE-UP RAVI,yes\n3,MADE-UP DEVI\n"),
 		w.file("cin,din,designation,appointment_date,cessation_date,cessation_reason\nU11111GA2020PTC000001,1,Director,2020-01-02\n"+
 			"U11111GA2020PTC000001,2,Manager,2020-01-02,2021-01-02\nU11111GA2020PTC000001,3,Director\nU11111GA2020PTC000001,4,2020-01-02,2021-01-02\n"+
+			"U11111GA2020PTC000001,6,05/06/2020,2021-01-02\nU11111GA2020PTC000001,7,13/2/2020,2021-01-02\n"+
 			"U11111GA2020PTC000001,5,Director,2020-01-02"),
 		w.file("llpin,din,name,status,joined_on,left_on\nABD-0345,1,MADE-UP ASHA,Active,2020-01-02\nABD-0345,2,MADE-UP RAVI,Active\n"),
 		w.file("cin,email,phone,website\nU11111GA2020PTC000001,a@example.com\nU11111GA2020PTC000002\n"))
-	require.Equal(t, map[string]int64{"wrong number of fields": 4, "row cut off": 1, "date as a designation": 1}, report.Total().Rejected)
+	require.Equal(t, map[string]int64{"wrong number of fields": 4, "row cut off": 1, "date as a designation": 3}, report.Total().Rejected)
 	require.Equal(t, []string{"00000001|Director|0", "00000002|-|1"}, w.rows("SELECT din, designation, disqualified FROM director ORDER BY 1"))
 	require.Equal(t, []string{"00000001|2020-01-02|-", "00000002|2020-01-02|2021-01-02"}, w.rows("SELECT din, appointment_date, cessation_date FROM appointment ORDER BY 1"))
 	require.Equal(t, "00000001|2020-01-02|-", w.row("SELECT din, joined_on, left_on FROM partner"))

@@ -132,7 +132,11 @@ func TestAnAccessDatabaseThatBeganAnewIsFilled(t *testing.T) {
 	added := p.add(changedRow{table: accountTable, id: int64(1)})
 	done := make(chan struct{})
 	go func() { defer close(done); p.run(ctx) }()
-	<-added.projected
+	select {
+	case <-added.projected:
+	case <-time.After(time.Minute):
+		require.FailNow(t, "the row was not written")
+	}
 	require.Eventually(t, func() bool { changes, _ := p.behind(); return changes == 0 }, time.Minute, time.Millisecond)
 	cancel()
 	<-done

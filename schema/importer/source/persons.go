@@ -31,12 +31,22 @@ func takeAppointment(s *sheet) (record.Record, error) {
 	if !ok {
 		return record.Record{}, &rejection{badDIN, shown(s.get(fieldDIN), 20)}
 	}
-	if date, err := (dateReader{asOf: s.dates.asOf}).parse(s.get(fieldDesignation), 0); err == nil && date.Kind == record.Text {
-		return record.Record{}, &rejection{"date as a designation", date.Text} // the row lacks a field before it
+	if given := s.get(fieldDesignation); s.isLikeDate(given) { // the row lacks a field before it
+		return record.Record{}, &rejection{"date as a designation", shown(given, 20)}
 	}
 	r := reading{dates: s.dates}
 	began, ended := r.date(r.of(s, fieldDate)), r.date(r.of(s, fieldEnd))
 	return appointment(cin, din, s.get(fieldDesignation), began, ended, s.get(fieldReason)), r.err
+}
+
+// isLikeDate reports whether a text is a date, or only numbers with signs between them, as is one whose day can't be told from
+// its month.
+func (s *sheet) isLikeDate(text string) bool {
+	if date, err := (dateReader{asOf: s.dates.asOf}).parse(text, 0); err == nil && date.Kind == record.Text {
+		return true
+	}
+	digits := strings.Trim(text, "0123456789-/. ") == ""
+	return digits && strings.ContainsAny(text, "-/.") && strings.ContainsAny(text, "0123456789")
 }
 
 func appointment(cin, din, designation string, began, ended record.Value, reason string) record.Record {
