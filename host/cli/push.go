@@ -150,6 +150,9 @@ func (c *rollbackCommand) Run(ctx context.Context, m *Main) (err error) {
 func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown *stages) error {
 	config.Snapshots, config.DryRun, config.Now = f.Releases, f.DryRun, m.Now
 	config.Failed = shown.failed
+	if f.Primary == "" {
+		shown.faster = "On the primary's machine --primary-dir would hand over the whole file, in a fraction of the time."
+	}
 	config.Progress, config.PrimaryDir = shown.set, sqld.Seed(f.Primary)
 	config.Confirm, config.Ask = askedAfter(shown.finish, config.Confirm), askedAfter(shown.finish, config.Ask)
 	report, err := push.Run(ctx, config)

@@ -11,6 +11,9 @@ import (
 // lineEvery is how often a line of progress is written without a terminal.
 const lineEvery = 5 * time.Second
 
+// slowRecords is how many records take so long one by one, some seconds, that the faster way is named.
+const slowRecords = 50_000
+
 // stages shows the progress of a push: a bar on a terminal, elsewhere a line every lineEvery and at
 // the end of each stage.
 type stages struct {
@@ -22,6 +25,7 @@ type stages struct {
 	began   time.Time // of the stage
 	written time.Time // of the last line
 	last    push.Progress
+	faster  string // said before many records are written, "" for nothing
 }
 
 func newStages(to io.Writer, now func() time.Time, act string) *stages {
@@ -48,6 +52,9 @@ func (s *stages) set(p push.Progress) {
 	act, unit := s.name(p.Stage)
 	if s.bar == nil || s.stage != p.Stage {
 		s.finish()
+		if s.faster != "" && p.Stage == push.Writing && p.Total >= slowRecords {
+			fmt.Fprintf(s.to, "%d records are written one by one. %s\n", p.Total, s.faster)
+		}
 		s.stage, s.bar, s.began = p.Stage, newProgress(s.to, act, unit), s.now()
 	}
 	s.last = p

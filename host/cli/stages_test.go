@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,20 @@ import (
 
 	"regedge/replicate/registry/push"
 )
+
+// TestASlowPushNamesTheFasterWay, once, and only before many records.
+func TestASlowPushNamesTheFasterWay(t *testing.T) {
+	for total, times := range map[int64]int{slowRecords: 1, slowRecords - 1: 0} {
+		var out bytes.Buffer
+		s := newStages(&out, time.Now, "pushing")
+		s.faster = "There is a faster way."
+		s.set(push.Progress{Stage: push.Comparing, Done: 1, Total: total})
+		for done := range int64(3) {
+			s.set(push.Progress{Stage: push.Writing, Done: done, Total: total})
+		}
+		require.Equal(t, times, strings.Count(out.String(), " records are written one by one. There is a faster way.\n"))
+	}
+}
 
 func TestAPushWritesLinesWhereNoTerminalIs(t *testing.T) {
 	var out bytes.Buffer

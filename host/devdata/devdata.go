@@ -88,7 +88,11 @@ func Open(ctx context.Context, dir, registry string, now func() time.Time, out i
 	if d.Sampled && exists(d.registry) {
 		return d, nil
 	}
-	fmt.Fprintf(out, "First start: making %s from the data in the program.\n", dir)
+	if d.Sampled {
+		fmt.Fprintf(out, "%s is gone: making it again from the data in the program.\n", d.registry)
+	} else {
+		fmt.Fprintf(out, "First start: making %s from the data in the program.\n", dir)
+	}
 	if _, err := sample.Import(ctx, d.registry, now); err != nil {
 		return nil, err
 	}

@@ -156,10 +156,11 @@ func TestALostLedgerIsRefused(t *testing.T) {
 func TestALostRegistryIsMadeAgain(t *testing.T) {
 	dir := t.TempDir()
 	registry := filepath.Join(dir, "registry.db")
+	var said strings.Builder
 	open := func() error {
 		t.Helper()
 		var closers service.Closers
-		data, err := devdata.Open(t.Context(), dir, "", time.Now, io.Discard, &closers)
+		data, err := devdata.Open(t.Context(), dir, "", time.Now, &said, &closers)
 		if err == nil {
 			_, _, err = data.OpenDatabases(t.Context(), &closers)
 		}
@@ -170,6 +171,8 @@ func TestALostRegistryIsMadeAgain(t *testing.T) {
 	require.NoError(t, os.Remove(registry))
 	require.ErrorContains(t, open(), "access.db")
 	require.FileExists(t, registry)
+	require.Equal(t, 1, strings.Count(said.String(), "First start"))
+	require.Contains(t, said.String(), registry+" is gone: making it again")
 	for name, content := range map[string]string{"no database": strings.Repeat("a text\n", 100), "cut short": cutShort(t, registry)} {
 		require.NoError(t, os.WriteFile(registry, []byte(content), 0o600))
 		err := open()
