@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bufio"
+	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -16,6 +18,9 @@ import (
 func TestAClosedTerminalEndsAServiceInOrder(t *testing.T) {
 	program, err := exec.LookPath("regedge") // TestMain puts it on the PATH
 	require.NoError(t, err)
+	caught := make(chan os.Signal, 1) // so that the program does not ignore it when the tests run by nohup
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	for name, how := range map[string]struct {
 		before string
 		sent   []syscall.Signal
