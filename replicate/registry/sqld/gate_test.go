@@ -8,6 +8,7 @@ import (
 	"crypto/x509/pkix"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -129,6 +130,16 @@ func TestNoClientHoldsAGateForEver(t *testing.T) {
 		require.LessOrEqual(t, limit, 2*time.Minute, what)
 	}
 	require.Equal(t, []int{headerBytes, headerBytes}, []int{s.MaxHeaderBytes, reads.web.MaxHeaderBytes}, "nor with a header that fills the memory")
+}
+
+// TestTheConnectionsOfAGateForQueriesAreBounded: the program's own test looks at those of a primary.
+func TestTheConnectionsOfAGateForQueriesAreBounded(t *testing.T) {
+	bounded := 0
+	config := Config{HTTP: "127.0.0.1:0", Reads: &Reads{}, Bound: func(l net.Listener) net.Listener { bounded++; return l }}
+	g, err := openReads(&config, newOutput(io.Discard), nil)
+	require.NoError(t, err)
+	g.close()
+	require.Equal(t, 1, bounded)
 }
 
 // TestQueriesArePassedOnWithTheGatesOwnToken, and refused with the status that says why.
