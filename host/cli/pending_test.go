@@ -2,8 +2,10 @@ package cli
 
 import (
 	"net/http"
+	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -73,4 +75,20 @@ func hangingPrimary(t *testing.T) *sqld.Server {
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 	return primary
+}
+
+// TestAWriterFillsAnAccessPrimaryThatBeganAnew, also when no change comes that would not find its table.
+func TestAWriterFillsAnAccessPrimaryThatBeganAnew(t *testing.T) {
+	primary := sqldtest.Primary(t)
+	c := startCentre(t, "--access", primary.URL())
+	c.account(t, 10)
+	keys := func() bool {
+		var n int
+		return sqldtest.Open(t, primary).QueryRow("SELECT count(*) FROM api_key").Scan(&n) == nil && n == 1
+	}
+	require.Eventually(t, keys, time.Minute, 50*time.Millisecond)
+	primary.Kill()
+	require.NoError(t, os.RemoveAll(primary.Dir))
+	require.NoError(t, primary.Start())
+	require.Eventually(t, keys, time.Minute, 50*time.Millisecond, c.stderr)
 }
