@@ -95,7 +95,7 @@ func (c *centre) start(restored bool) {
 	ledger, access := c.ledger.open(h), c.access.open(&session{sim: c.sim, random: rand.New(rand.NewPCG(c.sim.random.Uint64(), 2)), trouble: &c.trouble})
 	opened, err := writer.Open(context.Background(), writer.Config{
 		Ledger: ledger, Access: access, OperatorToken: operatorToken, Restored: restored, TakeOver: true,
-		Now: c.now, Elapsed: func() time.Duration { return time.Duration(c.sim.clock.Load()) * time.Millisecond },
+		Now: c.now, Elapsed: c.sim.elapsed,
 		Random: c.sim.fillFrom(rand.New(rand.NewPCG(c.sim.random.Uint64(), 3))),
 	})
 	if err != nil {

@@ -98,7 +98,7 @@ func (e *edge) boot() {
 		p.crashIn = 1 + s.random.IntN(12)
 	}
 	m, err := meter.Open(meter.Config{
-		Files: mount{e.disk, p}, Writer: p, Now: e.now, Random: s.fillFrom(s.random),
+		Files: mount{e.disk, p}, Writer: p, Now: e.now, Elapsed: s.elapsed, Random: s.fillFrom(s.random),
 		WaitLimit: time.Nanosecond, SegmentBytes: s.segmentBytes,
 	})
 	if err != nil {

@@ -39,6 +39,8 @@ type request struct {
 	disk     *disk
 	at       int64 // by its edge's clock, Unix milliseconds
 	setBack  int64 // by how much its edge's clock was set back before, in all
+	process  *process
+	madeAt   int64 // by the clock that nobody sets
 	epoch    uint64
 }
 

@@ -24,6 +24,7 @@ var mutants = []mutant{
 	{name: "request-ids-forgotten-at-restart", change: skip},
 	{name: "idempotency-key-forgotten", change: skip},
 	{name: "idempotency-keys-forgotten-at-restart", change: skip},
+	{name: "idempotency-keys-forgotten-at-a-jump", change: skip},
 	{name: "snapshot-without-idempotency-keys", change: skip},
 	{name: "voided-charge-not-charged-again", change: skip},
 	{name: "repeated-row-grants-again", change: replaceWith("added := r.Granted")},

@@ -25,9 +25,10 @@ func (s *sim) retry(e *edge) bool {
 		return false
 	}
 	s.count(retried)
-	s.ids++
-	r := &request{Request: first.Request, disk: e.disk, segments: e.disk.segments, at: e.now().UnixMilli(), setBack: e.setBackEver}
-	r.ID = fmt.Sprintf("r-%d", s.ids)
+	r := s.requestNow(e)
+	id := r.ID
+	r.Request = first.Request
+	r.ID = id
 	p := e.process
 	v := p.meter.Charge(context.Background(), r.Request)
 	r.verdict = v
@@ -36,7 +37,8 @@ func (s *sim) retry(e *edge) bool {
 	s.detail("%s %s retries %s, state %d: %q, replayed %v, died %v", e.name, r.ID, first.ID, first.state, v.Code, v.Replayed, died)
 	latest := r.at + r.setBack - first.setBack // the edge's clock has shown no later time since the first
 	// The clock may have been set back by more in between, and the edge has forgotten what lay far ahead then.
-	remembered := latest-first.at < rememberedMillis && r.setBack-first.setBack < rememberedMillis
+	remembered := latest-first.at < rememberedMillis && r.setBack-first.setBack < rememberedMillis ||
+		first.process == p && s.clock.Load()-first.madeAt < rememberedMillis
 	switch {
 	case v.Code == charge.IdempotencyKeyReused:
 		s.fail("%s: the target of %s is that of %s", e.name, r.ID, first.ID)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
@@ -105,6 +106,9 @@ func (s *sim) close() {
 	}
 	s.centre.close()
 }
+
+// elapsed is the time since some moment by the clock that nobody sets.
+func (s *sim) elapsed() time.Duration { return time.Duration(s.clock.Load()) * time.Millisecond }
 
 func (s *sim) count(f fault) { s.faults[f]++ }
 

@@ -72,11 +72,19 @@ func (s *sim) serve(e *edge) {
 
 // newRequest is a client's request for an account at an edge, which will find something.
 func (s *sim) newRequest(e *edge, account int64) *request {
-	s.ids++
-	r := &request{disk: e.disk, segments: e.disk.segments, at: e.now().UnixMilli(), setBack: e.setBackEver}
-	r.ID, r.Account, r.PerMinute = fmt.Sprintf("r-%d", s.ids), account, 1<<30
+	r := s.requestNow(e)
+	r.Account, r.PerMinute = account, 1<<30
 	r.Endpoint, r.Outcome, r.Key = charge.Companies, charge.Found, e.key(account)
 	return r
+}
+
+// requestNow is a request with a new id, of which only that is set.
+func (s *sim) requestNow(e *edge) *request {
+	s.ids++
+	return &request{
+		Request: charge.Request{ID: fmt.Sprintf("r-%d", s.ids)},
+		disk:    e.disk, segments: e.disk.segments, at: e.now().UnixMilli(), setBack: e.setBackEver, process: e.process, madeAt: s.clock.Load(),
+	}
 }
 
 // ask sends a new request to an edge, and reports whether it was answered. An edge without a

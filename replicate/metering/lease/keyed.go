@@ -33,12 +33,18 @@ type keyedName struct {
 
 // keyed is a charge that was made with an Idempotency-Key.
 type keyed struct {
-	name    keyedName
-	target  shortHash
-	id      string // of the charge
-	at      int64  // Unix milliseconds
+	name   keyedName
+	target shortHash
+	id     string // of the charge
+	moment
 	outcome charge.Outcome
 	voided  bool
+}
+
+// moment is a point in time by two clocks.
+type moment struct {
+	at      int64 // Unix milliseconds
+	elapsed int64 // milliseconds by EdgeState.NoteElapsed; 0 of an earlier run, or where nobody tells it
 }
 
 // keyedCharges remembers the charges of the last ten minutes that were made with an
@@ -51,12 +57,17 @@ type keyedCharges struct {
 
 func newKeyedCharges() keyedCharges { return keyedCharges{index: map[keyedName]int{}} }
 
-// live reports whether a charge is still remembered at now. One far in the future, after the clock was
-// set back, is not.
-func (k *keyed) live(now int64) bool { return now-k.at < keyedMillis && k.at-now < keyedMillis }
+// live reports whether a charge is still remembered at now: by the clock, or, if that was set since, by the one
+// that nobody sets. One of an earlier run that is far in the future, after the clock was set back, is not.
+func (k *keyed) live(now moment) bool {
+	if now.at-k.at < keyedMillis && k.at-now.at < keyedMillis {
+		return true
+	}
+	return k.elapsed != 0 && now.elapsed-k.elapsed < keyedMillis
+}
 
 // find returns a name's charge if it is live and not voided, or nil. It is valid until the next put.
-func (c *keyedCharges) find(name keyedName, now int64) *keyed {
+func (c *keyedCharges) find(name keyedName, now moment) *keyed {
 	if k := c.last(name); k != nil && k.live(now) && !k.voided {
 		return k
 	}
@@ -74,7 +85,7 @@ func (c *keyedCharges) last(name keyedName) *keyed {
 
 // put remembers a charge, in the place of an earlier one of its name, and forgets old ones.
 func (c *keyedCharges) put(k keyed) {
-	for len(c.queue) > 0 && (len(c.queue) >= keyedLimit || !c.queue[0].live(k.at)) {
+	for len(c.queue) > 0 && (len(c.queue) >= keyedLimit || !c.queue[0].live(k.moment)) {
 		c.forget(c.first)
 		c.queue[0] = keyed{} // releases its text
 		c.queue = c.queue[1:]
@@ -119,7 +130,7 @@ func nameOf(r *charge.Request) keyedName { return keyedName{r.Key, parseHash(r.I
 // chargedBefore decides on a request whose Idempotency-Key was charged for already. decided is false if it
 // must be charged: a not-found lookup was free, so a record found since then is not paid for.
 func (s *EdgeState) chargedBefore(now int64, r *charge.Request, id sum, a *account, v charge.Verdict) (_ Answer, decided bool) {
-	k := s.keyed.find(nameOf(r), now)
+	k := s.keyed.find(nameOf(r), moment{now, s.elapsed})
 	switch {
 	case k == nil:
 		return Answer{}, false
@@ -146,7 +157,7 @@ func (s *EdgeState) Replays(r *charge.Request) bool {
 // keep remembers a charge with an Idempotency-Key.
 func (s *EdgeState) keep(now int64, r *charge.Request) {
 	//mutant:idempotency-key-forgotten
-	s.keyed.put(keyed{name: nameOf(r), target: parseHash(r.TargetHash), id: r.ID, at: now, outcome: r.Outcome})
+	s.keyed.put(keyed{name: nameOf(r), target: parseHash(r.TargetHash), id: r.ID, moment: moment{now, s.elapsed}, outcome: r.Outcome})
 }
 
 // encode appends the Idempotency-Key fields, which a charge's record lacks.
@@ -176,7 +187,7 @@ func (k *keyed) encodeKept(e *syncproto.Encoder) {
 }
 
 func decodeKept(d *syncproto.Decoder) keyed {
-	k := keyed{id: d.Text(charge.MaxID), name: keyedName{key: d.Int()}, at: d.Int(), outcome: charge.Outcome(d.Byte()), voided: d.Bool()}
+	k := keyed{id: d.Text(charge.MaxID), name: keyedName{key: d.Int()}, moment: moment{at: d.Int()}, outcome: charge.Outcome(d.Byte()), voided: d.Bool()}
 	k.decode(d)
 	if k.name.key < 1 || k.outcome < charge.Found || k.outcome > charge.NotFound {
 		d.Fail()

@@ -61,18 +61,33 @@ func TestNamesOfAPIKeysDoNotMeet(t *testing.T) {
 }
 
 func TestAnIdempotencyKeyEnds(t *testing.T) {
+	const hour, began = 60 * 60 * 1000, 5
 	for name, test := range map[string]struct {
-		after int64
-		want  string
+		after   int64
+		elapsed int64 // by the clock that nobody sets, 0 without it
+		want    string
 	}{
-		"just before":                    {keyedMillis - 1, "replayed"},
-		"after ten minutes":              {keyedMillis, ""},
-		"when the clock was set back":    {-keyedMillis + 1, "replayed"},
-		"when it was set back by longer": {-keyedMillis, ""},
+		"just before":                     {keyedMillis - 1, 0, "replayed"},
+		"after ten minutes":               {keyedMillis, 0, ""},
+		"after ten minutes by both":       {keyedMillis, keyedMillis, ""},
+		"when the clock was set back":     {-keyedMillis + 1, 0, "replayed"},
+		"when it was set back by longer":  {-keyedMillis, 0, ""},
+		"when it was set ahead":           {hour, keyedMillis - 1, "replayed"},
+		"long after it was set ahead":     {hour, keyedMillis, ""},
+		"when it was set back by an hour": {-hour, keyedMillis - 1, "replayed"},
+		"long after it was set back":      {-hour, keyedMillis, ""},
+		"when it was set back to then":    {0, keyedMillis, "replayed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			edge, _ := granted(t, 10)
+			if test.elapsed != 0 {
+				edge.NoteElapsed(began)
+			}
 			require.Equal(t, "", outcomeOf(edge, start, keyedRequest("first", charge.Found, 1, 1)))
+			if test.elapsed != 0 {
+				edge.NoteElapsed(began + test.elapsed)
+				require.Equal(t, "", outcomeOf(edge, start+test.after, keyedRequest("another", charge.Found, 2, 1)), "which may end the first")
+			}
 			require.Equal(t, test.want, outcomeOf(edge, start+test.after, keyedRequest("again", charge.Found, 1, 1)))
 			require.Equal(t, "replayed", outcomeOf(edge, start+test.after, keyedRequest("third", charge.Found, 1, 1)), "of the newest charge")
 		})
@@ -189,13 +204,13 @@ func TestIdempotencyKeysAreBounded(t *testing.T) {
 	c := newKeyedCharges()
 	name := func(i int) keyedName { return keyedName{1, parseHash(hashOf(i))} }
 	for i := range keyedLimit + 1 {
-		c.put(keyed{name: name(i), id: fmt.Sprint(i), at: start})
+		c.put(keyed{name: name(i), id: fmt.Sprint(i), moment: moment{at: start}})
 	}
 	require.NoError(t, c.check())
 	require.Len(t, c.queue, keyedLimit)
-	require.Nil(t, c.find(name(0), start), "the oldest is forgotten")
-	require.NotNil(t, c.find(name(1), start))
-	c.put(keyed{name: name(1), id: "newer", at: start + keyedMillis})
+	require.Nil(t, c.find(name(0), moment{at: start}), "the oldest is forgotten")
+	require.NotNil(t, c.find(name(1), moment{at: start}))
+	c.put(keyed{name: name(1), id: "newer", moment: moment{at: start + keyedMillis}})
 	require.NoError(t, c.check())
 	require.Len(t, c.queue, 1, "what has ended takes no memory")
 	require.Len(t, c.index, 1)

@@ -266,7 +266,7 @@ func readCharge(d *syncproto.Decoder, tag byte) (entry, string) {
 // readKeyed reads a charge with its Idempotency-Key.
 func readKeyed(d *syncproto.Decoder, tag byte) (entry, keyed) {
 	e, id := readCharge(d, tag)
-	k := keyed{name: keyedName{key: e.key}, id: id, at: e.at, outcome: e.outcome}
+	k := keyed{name: keyedName{key: e.key}, id: id, moment: moment{at: e.at}, outcome: e.outcome}
 	k.decode(d)
 	return e, k
 }

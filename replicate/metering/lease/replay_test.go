@@ -42,7 +42,7 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 		k.encodeKept(&e)
 		return e.Bytes
 	}
-	keptGood := keyed{id: "r", name: keyedName{key: 1}, at: start, outcome: charge.NotFound}
+	keptGood := keyed{id: "r", name: keyedName{key: 1}, moment: moment{at: start}, outcome: charge.NotFound}
 	for name, c := range map[string]struct {
 		change func(e *entry)
 		ok     bool

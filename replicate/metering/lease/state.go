@@ -22,6 +22,7 @@ type Log interface {
 type EdgeState struct {
 	log     Log
 	scratch syncproto.Encoder // of the record that is being written
+	elapsed int64             // by NoteElapsed
 
 	session     session
 	standing    standing
@@ -46,6 +47,10 @@ func New(log Log) *EdgeState {
 		rates: rates{keys: map[int64]*rate{}}, recent: newRecentIDs(), keyed: newKeyedCharges(), sandbox: newSandboxClients(),
 	}
 }
+
+// NoteElapsed says how many milliseconds have passed since some moment of this run, at least 1, by a clock that
+// nobody sets. Idempotency-Keys are then remembered for ten minutes also when the time of day jumps.
+func (s *EdgeState) NoteElapsed(millis int64) { s.elapsed = millis }
 
 // Boot begins a run of the edge's process, after the records of earlier runs were
 // replayed. The number is random: no two runs have the same.

@@ -48,6 +48,9 @@ type Config struct {
 	SegmentBytes int64
 	// Now is the clock, time.Now when nil.
 	Now func() time.Time
+	// Elapsed is the time since some moment by a clock that nobody sets. When nil it is that of Now, which
+	// time.Now has, too.
+	Elapsed func() time.Duration
 	// Random fills p with random bytes, crypto/rand when nil.
 	Random func(p []byte)
 	// Synced, if set, is called with the duration of each fsync of the journal.
@@ -73,6 +76,10 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Elapsed == nil {
+		now, began := c.Now, c.Now()
+		c.Elapsed = func() time.Duration { return now().Sub(began) }
 	}
 	if c.Random == nil {
 		c.Random = func(p []byte) { rand.Read(p) }

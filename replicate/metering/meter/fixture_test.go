@@ -27,6 +27,7 @@ type centre struct {
 	t       *testing.T
 	dir     string
 	now     func() time.Time
+	elapsed func() time.Duration // of the edges
 	writer  atomic.Pointer[writer.Writer]
 	client  *writer.Client
 	stop    func()
@@ -140,7 +141,7 @@ func (c *centre) cutAfterReport(e *edge, account, spent int64) {
 // run opens and runs an edge's meter on its state directory.
 func (c *centre) run(e *edge) {
 	m, err := meter.Open(meter.Config{
-		State: e.state, Files: c.files, Now: c.now, WaitLimit: c.wait, SegmentBytes: c.segment, Logger: c.edgeLog, LastReport: c.last,
+		State: e.state, Files: c.files, Now: c.now, Elapsed: c.elapsed, WaitLimit: c.wait, SegmentBytes: c.segment, Logger: c.edgeLog, LastReport: c.last,
 		Writer: meter.OverHTTP("http://writer", e.token, &http.Client{Transport: link{c, c.cut[e.name]}}),
 	})
 	require.NoError(c.t, err)

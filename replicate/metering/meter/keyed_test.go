@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -69,6 +70,24 @@ func TestIdempotencyKeysSurviveARestart(t *testing.T) {
 	require.Equal(t, "replayed", outcome(e.Charge(t.Context(), keyed(account, "a", "b"))))
 	require.Equal(t, charge.IdempotencyKeyReused, outcome(e.Charge(t.Context(), keyed(account, "a", "c"))))
 	eventually(t, func() bool { return c.read(account).Spent == 301 }, "each charge counts once")
+}
+
+// TestARetryAfterTheClockWasSetIsChargedOnce: the edge's clock is set by a day, either way, between a charge and its retry.
+func TestARetryAfterTheClockWasSetIsChargedOnce(t *testing.T) {
+	for _, jump := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
+		c := startCentre(t, nil)
+		var set, elapsed atomic.Int64
+		c.now = func() time.Time { return time.Now().Add(time.Duration(set.Load())) }
+		c.elapsed = func() time.Duration { return time.Duration(elapsed.Load()) }
+		e := c.edge("one")
+		account := c.account("growth", 10)
+		require.Equal(t, "", outcome(e.Charge(t.Context(), keyed(account, "a", "b"))))
+		set.Store(int64(jump))
+		elapsed.Store(int64(10*time.Minute - time.Millisecond))
+		require.Equal(t, "replayed", outcome(e.Charge(t.Context(), keyed(account, "a", "b"))))
+		elapsed.Store(int64(10 * time.Minute))
+		require.NotContains(t, outcome(e.Charge(t.Context(), keyed(account, "a", "b"))), "replayed", "its ten minutes are over")
+	}
 }
 
 func TestARetryOfAChargeThatFailedToBeWritten(t *testing.T) {

@@ -147,6 +147,10 @@ func (m *Meter) decide(r *charge.Request, again bool) (lease.Answer, *journal.Gr
 	now := m.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if r.IdempotencyHash != "" {
+		//mutant:idempotency-keys-forgotten-at-a-jump
+		m.state.NoteElapsed(1 + m.config.Elapsed().Milliseconds())
+	}
 	a := m.state.Charge(now, r, again)
 	return a, m.journal.Group(), m.changed
 }
