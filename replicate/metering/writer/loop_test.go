@@ -493,7 +493,7 @@ func TestATokenEndsWithItsMakersAccess(t *testing.T) {
 	require.NoError(t, tx.Commit())
 	var ends string
 	require.NoError(t, p.ledger.QueryRow(`SELECT group_concat(name || ' ' || ends_at, ', ' ORDER BY hash) FROM owner_token`).Scan(&ends))
-	require.Equal(t, "ended 5, good 50, of bob 100", ends)
+	require.Equal(t, "ended -5, good -50, of bob 100", ends)
 }
 
 // TestAGroupIsBoundedAndTakesWhatWaits.

@@ -220,7 +220,7 @@ func (w *Writer) findOwner(ctx context.Context, hash [sha256.Size]byte) (t owner
 	case err != nil:
 		return t, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case ends <= w.now():
-		at := time.UnixMilli(ends).UTC().Format(time.RFC3339)
+		at := endOfToken(ends).Format(time.RFC3339)
 		return t, &detailed{ErrTokenEnded, fmt.Sprintf("the token %s ended at %s", strings.TrimSpace(t.name), at)}
 	}
 	return t, nil

@@ -62,7 +62,7 @@ func (c *Client) EndOwnerToken(ctx context.Context, id int64) (OwnerToken, error
 
 // EndOwnerTokensOf ends the tokens that a person made, in a transaction in which that person loses access.
 func EndOwnerTokensOf(ctx context.Context, tx *sql.Tx, now int64, email string) error {
-	_, err := tx.ExecContext(ctx, `UPDATE owner_token SET ends_at = min(ends_at, ?) WHERE made_by = ?`, now, email)
+	_, err := tx.ExecContext(ctx, `UPDATE owner_token`+endNow+`made_by = ?2`, now, email)
 	return err
 }
 
@@ -72,7 +72,7 @@ func scanOwnerToken(row interface{ Scan(...any) error }, now int64) (OwnerToken,
 	var t OwnerToken
 	var created, ends int64
 	err := row.Scan(&t.ID, &t.Account, &t.Name, &t.Role, &t.MadeBy, &created, &ends)
-	t.Created, t.Ends, t.Ended = time.UnixMilli(created).UTC(), time.UnixMilli(ends).UTC(), ends <= now
+	t.Created, t.Ends, t.Ended = time.UnixMilli(created).UTC(), endOfToken(ends), ends <= now
 	return t, err
 }
 
@@ -93,7 +93,7 @@ func (w *Writer) listOwnerTokens(r *http.Request, p httprouter.Params) (any, err
 	if _, err := readAccountRow(r.Context(), w.config.Ledger, now, account); err != nil {
 		return nil, err
 	}
-	return collect(r.Context(), w.config.Ledger, selectOwnerTokens+` WHERE account = ? AND ends_at > ? ORDER BY id`,
+	return collect(r.Context(), w.config.Ledger, selectOwnerTokens+` WHERE account = ? AND abs(ends_at) > ? ORDER BY id`,
 		[]any{account, now - endedTokenKept.Milliseconds()}, func(rows *sql.Rows) (OwnerToken, error) { return scanOwnerToken(rows, now) })
 }
 
@@ -157,7 +157,7 @@ func (w *Writer) endOwnerToken(r *http.Request, p httprouter.Params) (any, error
 	}
 	var answer OwnerToken
 	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
-		_, err := tx.ExecContext(ctx, `UPDATE owner_token SET ends_at = min(ends_at, ?) WHERE id = ?`, now, id)
+		_, err := tx.ExecContext(ctx, `UPDATE owner_token`+endNow+`id = ?2`, now, id)
 		if err == nil {
 			answer, err = readOwnerToken(ctx, tx, now, id)
 		}

@@ -45,7 +45,7 @@ type operatorToken struct {
 	name string
 	hash [sha256.Size]byte
 	role Role
-	ends int64 // Unix milliseconds
+	ends int64 // Unix milliseconds; negative when it was ended, see endNow
 }
 
 // firstToken is the token that the writer was configured with. It may do everything, for ever.
@@ -88,7 +88,7 @@ func (w *Writer) operatorOf(r *http.Request) (found operatorToken, err error) {
 	}
 	w.mu.Unlock()
 	if err == nil && found.ends <= w.now() {
-		at := time.UnixMilli(found.ends).UTC().Format(time.RFC3339)
+		at := endOfToken(found.ends).Format(time.RFC3339)
 		return found, &detailed{ErrTokenEnded, fmt.Sprintf("the token %s ended at %s", found.name, at)}
 	}
 	return found, err

@@ -2,6 +2,7 @@ package writer
 
 import (
 	"context"
+	"database/sql"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -243,6 +244,53 @@ func TestATokenIsShownOnceAndEnds(t *testing.T) {
 }
 
 func errOf(_ NewOperatorToken, err error) error { return err }
+
+// TestATokenThatWasEndedStaysEnded also by a clock that is set back, and for the next writer.
+func TestATokenThatWasEndedStaysEnded(t *testing.T) {
+	w, first, clock := runForRoles(t)
+	clock.pass(48 * time.Hour) // it is ahead
+	made, err := first.AddToken(t.Context(), "leaked", RoleAll, time.Hour)
+	require.NoError(t, err)
+	ann := newHousehold(t, first, "ann", RoleAll)
+	bob := newHousehold(t, first, "bob", RoleAll)
+	clock.pass(time.Minute)
+	ended, err := first.EndToken(t.Context(), "leaked")
+	require.NoError(t, err)
+	at := clock.now().Truncate(time.Millisecond).UTC()
+	require.Equal(t, at, ended.Ends)
+	ofAnn, err := first.EndOwnerToken(t.Context(), ann.tokenID)
+	require.NoError(t, err)
+	require.Equal(t, at, ofAnn.Ends)
+	require.NoError(t, w.Commit(t.Context(), Act{}, func(ctx context.Context, tx *sql.Tx, now int64) error {
+		return EndOwnerTokensOf(ctx, tx, now, "bob@example.com")
+	}))
+	clock.pass(-48 * time.Hour)
+	for _, writer := range []string{"the same", "the next"} {
+		_, err = clientOf(w, made.Token).Accounts(t.Context())
+		require.ErrorIs(t, err, ErrTokenEnded, writer)
+		require.ErrorContains(t, err, "ended at "+at.Format(time.RFC3339), writer)
+		for _, token := range []string{ann.token, bob.token} {
+			_, code := ownAsk(w, token, http.MethodGet, "/v1/account", "")
+			require.Equal(t, "token_ended", code, writer)
+		}
+		list, err := first.Tokens(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []OperatorToken{ended}, list)
+		again, err := first.EndOwnerToken(t.Context(), ann.tokenID)
+		require.NoError(t, err)
+		require.Equal(t, ofAnn, again)
+		owned, err := first.OwnerTokens(t.Context(), ann.account)
+		require.NoError(t, err)
+		require.Equal(t, []OwnerToken{ofAnn}, owned)
+		require.NoError(t, w.readTokens(t.Context())) // as at the next start
+	}
+	_, err = first.AddToken(t.Context(), "leaked", RoleRead, time.Hour)
+	require.NoError(t, err, "its name can be used again")
+	clock.pass((48 + 91*24) * time.Hour)
+	owned, err := first.OwnerTokens(t.Context(), ann.account)
+	require.NoError(t, err)
+	require.Empty(t, owned)
+}
 
 // TestTokensAreReadAgainWhenTheOutcomeIsUnknown: a change that was committed after its caller had
 // been told an error counts within a second.

@@ -58,11 +58,18 @@ func (c *Client) EndToken(ctx context.Context, name string) (OperatorToken, erro
 
 const selectTokens = `SELECT name, role, created_at, ends_at FROM operator_token`
 
+// endNow ends a token that somebody ends, at ?1, in its row and in memory as the negative of that time: no clock that
+// is set back comes to before it, and lets the token in again.
+const endNow = ` SET ends_at = -min(ends_at, ?1) WHERE ends_at > 0 AND `
+
+// endOfToken is when a token ends or was ended.
+func endOfToken(millis int64) time.Time { return time.UnixMilli(max(millis, -millis)).UTC() }
+
 func scanToken(row interface{ Scan(...any) error }, now int64) (OperatorToken, error) {
 	var t OperatorToken
 	var created, ends int64
 	err := row.Scan(&t.Name, &t.Role, &created, &ends)
-	t.Created, t.Ends, t.Ended = time.UnixMilli(created).UTC(), time.UnixMilli(ends).UTC(), ends <= now
+	t.Created, t.Ends, t.Ended = time.UnixMilli(created).UTC(), endOfToken(ends), ends <= now
 	return t, err
 }
 
@@ -76,7 +83,7 @@ func readOperatorToken(ctx context.Context, db querier, now int64, name string) 
 
 func (w *Writer) listTokens(r *http.Request, _ httprouter.Params) (any, error) {
 	now := w.now()
-	return collect(r.Context(), w.config.Ledger, selectTokens+` WHERE ends_at > ? ORDER BY name`,
+	return collect(r.Context(), w.config.Ledger, selectTokens+` WHERE abs(ends_at) > ? ORDER BY name`,
 		[]any{now - endedTokenKept.Milliseconds()}, func(rows *sql.Rows) (OperatorToken, error) { return scanToken(rows, now) })
 }
 
@@ -129,7 +136,7 @@ func (w *Writer) newOperatorSecret() string {
 func (w *Writer) endToken(r *http.Request, p httprouter.Params) (any, error) {
 	var answer OperatorToken
 	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
-		_, err := tx.ExecContext(ctx, `UPDATE operator_token SET ends_at = min(ends_at, ?) WHERE name = ?`, now, p.ByName("name"))
+		_, err := tx.ExecContext(ctx, `UPDATE operator_token`+endNow+`name = ?2`, now, p.ByName("name"))
 		if err == nil {
 			answer, err = readOperatorToken(ctx, tx, now, p.ByName("name"))
 		}
@@ -150,7 +157,7 @@ func (w *Writer) endOperator(ended OperatorToken) {
 	defer w.mu.Unlock()
 	for i, t := range w.operators {
 		if t.name == ended.Name {
-			w.operators[i].ends = ended.Ends.UnixMilli()
+			w.operators[i].ends = -ended.Ends.UnixMilli()
 		}
 	}
 }

@@ -201,7 +201,7 @@ CREATE TABLE operator_token (
   hash       BLOB    NOT NULL, -- SHA-256 of the token
   role       TEXT    NOT NULL CHECK (role IN ('read', 'accounts', 'nodes', 'all')),
   created_at INTEGER NOT NULL,
-  ends_at    INTEGER NOT NULL  -- or when an operator ended it
+  ends_at    INTEGER NOT NULL  -- or, negative, when an operator ended it
 ) STRICT, WITHOUT ROWID;
 
 -- Tokens with which an owner's programs use the API of their own account.
@@ -213,7 +213,7 @@ CREATE TABLE owner_token (
   role       TEXT    NOT NULL CHECK (role IN ('read', 'all')),
   made_by    TEXT    NOT NULL, -- e-mail address of the owner, or as in audit
   created_at INTEGER NOT NULL,
-  ends_at    INTEGER NOT NULL  -- or when it was ended
+  ends_at    INTEGER NOT NULL  -- or, negative, when it was ended
 ) STRICT;
 
 CREATE INDEX owner_token_by_account ON owner_token (account);
