@@ -81,8 +81,8 @@ func (l *Ledger) ChangeAccount(now int64, id int64, plan string, suspended bool)
 	a.Plan, a.Suspended = plan, suspended
 	l.changes.accounts[id] = true
 	l.touch(a.credits)
-	month := syncproto.Month(now)
-	for m := month - syncproto.KeepMonths; m <= month+1; m++ {
+	// Of every month that there is, by whatever clock: the writer's may be wrong by years just now.
+	for _, m := range sortedKeys(l.months) {
 		if pool := l.pools[syncproto.Pool{Kind: syncproto.Volume, Subject: id, Window: m}]; pool != nil {
 			l.limit(pool, p.MonthlyVolume)
 		}
@@ -224,6 +224,9 @@ func (l *Ledger) sweep(now, edges int64) {
 				l.changes.removeLease(h)
 			}
 			delete(l.pools, id)
+			if id.Kind == syncproto.Volume {
+				delete(l.months, id.Window)
+			}
 			delete(l.changes.pools, id)
 			l.changes.past[id] = true
 		}

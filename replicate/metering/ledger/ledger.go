@@ -126,6 +126,7 @@ type Ledger struct {
 	plans      map[string]Plan
 	accounts   map[int64]*Account
 	pools      map[syncproto.Pool]*Pool
+	months     map[int32]bool // in which there may be pools of volume
 	edges      map[string]*Edge
 	touched    []*Pool
 	// lastAccount is the greatest id of an account.
@@ -145,7 +146,7 @@ type Ledger struct {
 func New(generation uint64) *Ledger {
 	return &Ledger{
 		Generation: generation, plans: map[string]Plan{}, accounts: map[int64]*Account{},
-		pools: map[syncproto.Pool]*Pool{}, edges: map[string]*Edge{}, rates: map[int64]*rate{}, keyLimits: map[int64]*keyLimit{},
+		pools: map[syncproto.Pool]*Pool{}, months: map[int32]bool{}, edges: map[string]*Edge{}, rates: map[int64]*rate{}, keyLimits: map[int64]*keyLimit{},
 		changes: newChanges(),
 	}
 }
@@ -189,10 +190,18 @@ func (l *Ledger) pool(now int64, id syncproto.Pool) *Pool {
 	default:
 		return nil // credits come with their account
 	}
-	l.pools[id] = p
+	l.keepPool(p)
 	delete(l.changes.past, id)
 	l.changes.pool(p)
 	return p
+}
+
+// keepPool adds a pool, and notes its month.
+func (l *Ledger) keepPool(p *Pool) {
+	l.pools[p.ID] = p
+	if p.ID.Kind == syncproto.Volume {
+		l.months[p.ID.Window] = true
+	}
 }
 
 // lease finds the lease of an epoch on a pool, and makes an empty one when there is none.

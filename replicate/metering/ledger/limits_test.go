@@ -199,6 +199,25 @@ func TestAnotherPlanHoldsForEveryMonthThatIsOpen(t *testing.T) {
 	}
 }
 
+// TestAnotherPlanHoldsForTheMonthsOfARightClock: an account's plan is changed while the writer's clock is wrong by
+// months, and its edge's is right.
+func TestAnotherPlanHoldsForTheMonthsOfARightClock(t *testing.T) {
+	for _, wrong := range []int64{0, at + 100*24*3_600_000} { // a machine that begins in 1970, and one that is ahead
+		l := newLedger(t, 1, 10_000, "one")
+		l.SetPlan(at, ledger.Plan{ID: "starter", APIAccess: true, PerMinute: 60, MonthlyVolume: 100})
+		l.SetPlan(at, ledger.Plan{ID: "growth", APIAccess: true, PerMinute: 60, MonthlyVolume: 1000})
+		require.NoError(t, l.ChangeAccount(at, 1, "starter", false))
+		e := l.Edge("one")
+		session := l.Hello(at, e, &syncproto.Hello{Boot: 1}).Session
+		pool := volumeOf(syncproto.Month(at))
+		say(l, at, e, session, syncproto.Want{Pool: pool, Target: 3})
+		require.NoError(t, l.ChangeAccount(wrong, 1, "growth", false))
+		r := say(l, at, e, session, syncproto.Want{Pool: pool, Target: 150})
+		require.Equal(t, int64(150), r.Rows[len(r.Rows)-1].Granted, "a half of what is left is more")
+		require.NoError(t, l.Check())
+	}
+}
+
 // TestALowerVolumeOfAPlanHoldsForItsAccounts, and not for those of another.
 func TestALowerVolumeOfAPlanHoldsForItsAccounts(t *testing.T) {
 	l := newLedger(t, 1, 100, "one")

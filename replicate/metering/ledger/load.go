@@ -86,7 +86,7 @@ func (l *Ledger) loadPools(ctx context.Context, db Queryer) error {
 		} else if a := l.accounts[p.ID.Subject]; a != nil {
 			p.Limit = l.plans[a.Plan].MonthlyVolume
 		}
-		l.pools[p.ID] = p
+		l.keepPool(p)
 		return err
 	})
 }
