@@ -140,6 +140,7 @@ func (s *EdgeState) chargedBefore(now int64, r *charge.Request, id sum, a *accou
 	case k.outcome == charge.NotFound && r.Outcome == charge.Found:
 		return Answer{}, false
 	}
+	s.doubts.dispel(s.recent.sum(k.id))
 	v.Replayed = true
 	v.CreditsRemaining = max(a.balance-a.unreported, 0)
 	// Logged and Repeated: the charge may be in a group that is not written yet, and may fail. The id

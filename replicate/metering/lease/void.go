@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"regedge/handler/charge"
 	"regedge/replicate/metering/syncproto"
 )
 
@@ -110,19 +111,27 @@ type doubts struct {
 func newDoubts() doubts { return doubts{open: map[sum]bool{}} }
 
 // Doubt notes that the verdict on id may not have reached the component. Unless the id is
-// charged again or voided, it is reported as unresolved.
+// charged again or voided, it is reported as unresolved. A not-found lookup is not: it cost nothing.
 func (s *EdgeState) Doubt(now int64, id string) {
 	sum := s.recent.sum(id)
 	e := s.recent.find(sum)
 	d := &s.doubts
-	if e == nil || e.fate != charged || d.open[sum] || len(d.waiting) >= syncproto.MaxUnresolved {
+	if e == nil || e.fate != charged || e.outcome != charge.Found || d.open[sum] || len(d.waiting) >= syncproto.MaxUnresolved {
 		return
 	}
 	d.open[sum] = true
 	d.waiting = append(d.waiting, doubt{id, now})
 }
 
-// dispel ends the doubt about an id: the component repeated or voided it.
+// DoubtReplayed is Doubt for a request that was answered Replayed: the charge is under another id.
+func (s *EdgeState) DoubtReplayed(now int64, r *charge.Request) {
+	if s.Replays(r) {
+		s.Doubt(now, s.keyed.last(nameOf(r)).id)
+	}
+}
+
+// dispel ends the doubt about an id: the component repeated or voided it, or its client got the lookup by a retry
+// under its Idempotency-Key.
 func (d *doubts) dispel(id sum) { delete(d.open, id) }
 
 // resolve moves the doubts that have waited long enough to the unresolved charges.

@@ -139,6 +139,9 @@ func TestOnlyAChargeCanBeInDoubt(t *testing.T) {
 	require.Empty(t, edge.Charge(start, request("free", charge.Failed), false).Verdict.Code)
 	edge.Doubt(start, "free")
 	require.Zero(t, edge.Unresolved())
+	require.Empty(t, edge.Charge(start, request("found nothing", charge.NotFound), false).Verdict.Code)
+	edge.Doubt(start, "found nothing")
+	require.Zero(t, edge.Unresolved(), "it cost no credit that could be refunded")
 	require.Empty(t, edge.Charge(start, request("a", charge.Found), false).Verdict.Code)
 	edge.Doubt(start, "a")
 	edge.Doubt(start, "a")
@@ -148,6 +151,29 @@ func TestOnlyAChargeCanBeInDoubt(t *testing.T) {
 	edge.doubts.unresolved = make([]syncproto.Unresolved, syncproto.MaxUnresolved)
 	edge.doubts.resolve(start+doubtMillis, &edge.recent)
 	require.Len(t, edge.doubts.unresolved, syncproto.MaxUnresolved, "no more than a batch takes")
+}
+
+// TestARetryUnderItsKeyEndsTheDoubt: its client gets the lookup that it paid for. If the verdict on the retry does not
+// arrive either, the charge is in doubt again.
+func TestARetryUnderItsKeyEndsTheDoubt(t *testing.T) {
+	edge, _ := granted(t, 10)
+	require.Empty(t, outcomeOf(edge, start, keyedRequest("first", charge.Found, 1, 1)))
+	edge.Doubt(start, "first")
+	require.Equal(t, reused, outcomeOf(edge, start+1, keyedRequest("other target", charge.Found, 1, 2)))
+	require.NotEmpty(t, edge.doubts.open, "that is another lookup")
+	again := keyedRequest("again", charge.Found, 1, 1)
+	require.Equal(t, "replayed", outcomeOf(edge, start+1, again))
+	edge.doubts.resolve(start+doubtMillis, &edge.recent)
+	require.Empty(t, edge.doubts.unresolved)
+
+	edge.DoubtReplayed(start+doubtMillis, again)
+	edge.doubts.resolve(start+2*doubtMillis, &edge.recent)
+	require.Equal(t, []syncproto.Unresolved{{ID: "first", Account: 1, Key: 1, AtMillis: start}}, edge.doubts.unresolved)
+	require.Equal(t, "replayed", outcomeOf(edge, start+1, again))
+	_, err := edge.Void(start+1, "first")
+	require.NoError(t, err)
+	edge.DoubtReplayed(start+2*doubtMillis, again)
+	require.Equal(t, 1, edge.Unresolved(), "the charge does not stand any more")
 }
 
 // TestADoubtThatWaitsIsNotLost behind one that is due, since its clock was ahead.

@@ -39,7 +39,7 @@ func (m *Meter) serveCharge(w http.ResponseWriter, r *http.Request) {
 	v.Headers(w.Header().Set)
 	w.WriteHeader(charge.Status(v.Code))
 	if http.NewResponseController(w).Flush() != nil || r.Context().Err() != nil {
-		m.Doubt(request.ID)
+		m.Doubt(&request, v)
 	}
 }
 

@@ -243,14 +243,18 @@ func (m *Meter) Void(_ context.Context, id string) error {
 	}
 }
 
-// Doubt records that the verdict on id may not have reached the component. Unless the request
-// is repeated or voided within seconds, it is reported as charge_unresolved.
-func (m *Meter) Doubt(id string) {
+// Doubt records that the verdict on a request may not have reached the component. Unless the request
+// is repeated or voided within seconds, its charge is reported as charge_unresolved.
+func (m *Meter) Doubt(r *charge.Request, v charge.Verdict) {
 	m.stats.doubted.Add(1)
 	now := m.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.state.Doubt(now, id)
+	if v.Replayed {
+		m.state.DoubtReplayed(now, r)
+	} else {
+		m.state.Doubt(now, r.ID)
+	}
 }
 
 // Close syncs and closes the journal and releases the state directory. Call it after Run

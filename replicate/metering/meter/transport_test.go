@@ -336,6 +336,39 @@ func TestACallWhoseClientIsGoneIsInDoubt(t *testing.T) {
 	require.Equal(t, 1, e.Stats().Unresolved)
 }
 
+// TestALookupThatARetryDeliversIsNotInDoubt, but one is of which the retry's verdict is lost as well.
+func TestALookupThatARetryDeliversIsNotInDoubt(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		b := newBooks(t, 10)
+		ahead := time.Duration(0)
+		m, err := meter.Open(meter.Config{State: t.TempDir(), Writer: b, Now: func() time.Time { return time.Now().Add(ahead) }, WaitLimit: 10 * time.Second})
+		require.NoError(t, err)
+		defer m.Close()
+		granted(t, &edge{Meter: m})
+		call := func(ctx context.Context, id string) {
+			r := request(bookedAccount, charge.Found)
+			r.ID, r.IdempotencyHash, r.TargetHash = id, strings.Repeat("1", charge.HashLength), strings.Repeat("2", charge.HashLength)
+			q := httptest.NewRequestWithContext(ctx, http.MethodPost, r.Target(), nil)
+			q.Header.Set("Authorization", "Bearer meter-token")
+			w := httptest.NewRecorder()
+			m.Handler("meter-token").ServeHTTP(w, q)
+			require.Equal(t, http.StatusOK, w.Code)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		call(gone, "first")
+		if lost {
+			call(gone, "retry")
+		} else {
+			call(t.Context(), "retry")
+		}
+		ahead = time.Minute
+		require.NoError(t, m.Exchange(t.Context()))
+		require.Len(t, b.last.Batch.Unresolved, map[bool]int{true: 1}[lost])
+		require.Zero(t, m.Stats().Unresolved)
+	}
+}
+
 // endless is a body far over every limit, and counts what was read of it.
 type endless struct{ read atomic.Int64 }
 
