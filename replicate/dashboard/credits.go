@@ -34,10 +34,14 @@ type statement struct {
 }
 
 // selectCredits reads, in one snapshot, all entries since a time and the current balance.
-// Spending is summed by day and key from usage.
+// Spending is summed by day and key from usage. Charges that were not debited are usage as well: the ledger notes
+// how many there were, in an entry of none.
 const selectCredits = `
 SELECT at, kind, 0, '', '', amount, note FROM credit_entry
 	WHERE account = ?1 AND kind <> 'spent' AND at >= ?2 AND (amount <> 0 OR note <> '')
+UNION ALL
+SELECT at, 'not charged', 0, '', '', CAST(note AS INTEGER) * iif(note LIKE '% taken back', -1, 1), note FROM credit_entry
+	WHERE account = ?1 AND kind = 'spent' AND at >= ?2 AND amount = 0 AND note LIKE '% charges beyond the lease of %'
 UNION ALL
 SELECT days.day * 86400000 + 86399999, 'spent', days.key, coalesce(k.name, ''), coalesce(k.shown, ''), -days.count, ''
 	FROM (SELECT hour / 24 AS day, key, sum(count) AS count FROM usage

@@ -351,6 +351,25 @@ func TestTheLedgersOwnEntriesAreListedOnce(t *testing.T) {
 	require.NotContains(t, p.body, "note of spent")
 }
 
+// TestChargesThatWereNotDebitedAreListed: an edge spent them beyond its lease, as on an older copy of its disk. They are
+// usage, and cost nothing.
+func TestChargesThatWereNotDebitedAreListed(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 1000)
+	w.used(account, 7, w.clock(), 1, 30)
+	w.exec(`UPDATE account SET spent = spent - 3 WHERE id = ?`, account)
+	for _, note := range []string{"5 charges beyond the lease of edge-1", "2 charges beyond the lease of edge-1 taken back"} {
+		w.exec(`INSERT INTO credit_entry (account, at, kind, amount, note) VALUES (?, ?, 'spent', 0, ?)`, account, w.clock().UnixMilli(), note)
+	}
+	p := b.get("/credits")
+	for _, shown := range []string{`<dt>At the beginning</dt><dd>0</dd>`, `<dt>Spent</dt><dd>30</dd>`, `<dt>Adjusted</dt><dd>3</dd>`, `<dt>Now</dt><dd>973</dd>`} {
+		require.Contains(t, p.body, shown)
+	}
+	csv := b.get("/credits.csv").body
+	require.Contains(t, csv, ",not charged,,5,")
+	require.Contains(t, csv, ",not charged,,-2,")
+}
+
 // TestAnOwnerMayTryASearch at the edge that serves the reference, which nothing else on the page may call.
 func TestAnOwnerMayTryASearch(t *testing.T) {
 	const calls = "connect-src https://api.example"

@@ -168,7 +168,7 @@ func (l *Ledger) bookUsage(now int64, e *Edge, of *Epoch, over bool, u *syncprot
 		if a := l.accounts[id.Subject]; id.Kind == syncproto.Credits && a != nil {
 			l.post(a, syncproto.Hour(now))
 		}
-		switch beyond := l.spend(l.lease(e, of, p), u.Count, over); {
+		switch beyond := l.spend(l.lease(e, of, p), u.Count, over); { // dashboard/credits.go reads these notes
 		case beyond > 0:
 			if of == e.current && id.Kind == syncproto.Credits {
 				l.supersede(e, of)
