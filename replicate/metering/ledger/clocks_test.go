@@ -36,6 +36,24 @@ func TestAnEndThatAWrongClockGaveIsMended(t *testing.T) {
 	require.LessOrEqual(t, until, at+day)
 }
 
+// TestAnEndThatWasMendedIsKept, also that of a lease of which everything is spent.
+func TestAnEndThatWasMendedIsKept(t *testing.T) {
+	l, db, commit := onFile(t)
+	require.NoError(t, l.AddAccount(1, "scale"))
+	require.NoError(t, l.ChangeCredits(at, 1, 1, ledger.EntryBought, ""))
+	one := newSpender(t, l, "one", 1)
+	one.now = at + 365*day
+	one.want(1, creditsOf1)
+	one.batch([]syncproto.Usage{found(1)})
+	require.NoError(t, commit())
+	one.now = at
+	one.want(1, creditsOf1)
+	require.NoError(t, commit())
+	loaded, err := ledger.Load(t.Context(), db)
+	require.NoError(t, err)
+	require.Equal(t, l.Stored(), loaded.Stored())
+}
+
 // TestLiveEdgesAreCountedByTheClockAsItIs: grants are shared among the edges that live.
 func TestLiveEdgesAreCountedByTheClockAsItIs(t *testing.T) {
 	f := newFixture(t, 1, "one", "two")

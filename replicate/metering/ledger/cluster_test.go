@@ -74,6 +74,7 @@ type cluster struct {
 	savedEpochs map[string]uint64
 	copies      int
 	restored    bool // the ledger was restored
+	commits     int
 }
 
 func newCluster(t *testing.T, seed uint64) *cluster {
@@ -131,11 +132,26 @@ func (c *cluster) commit() bool {
 	} else {
 		require.NoError(c.t, tx.Commit())
 	}
-	if fault {
+	switch {
+	case fault:
 		c.note("commit of unknown outcome (lost %v)", lost)
 		c.load()
+	case c.commits%checkedCommits == 0:
+		c.checkStored()
 	}
+	c.commits++
 	return !fault
+}
+
+// checkedCommits is how many commits there are for one of checkStored, which costs as much as several: a twentieth of
+// the time.
+const checkedCommits = 32
+
+// checkStored checks that a writer which starts now would have the ledger that this one has.
+func (c *cluster) checkStored() {
+	loaded, err := ledger.Load(context.Background(), c.db)
+	require.NoError(c.t, err)
+	require.Equal(c.t, loaded.Stored(), c.ledger.Stored(), "the database, and the ledger in memory")
 }
 
 func (c *cluster) note(format string, args ...any) {

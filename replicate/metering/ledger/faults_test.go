@@ -121,7 +121,8 @@ func (c *cluster) operator() {
 		c.ledger.ChangeCredits(c.now, id, -1-c.random.Int64N(60), ledger.EntryBought, "")
 	default:
 		plan := []string{"scale", "starter"}[c.random.IntN(2)]
-		c.ledger.ChangeAccount(c.now, id, plan, c.random.IntN(3) == 0)
+		wrong := jumps[c.random.IntN(len(jumps))] // of the writer's clock
+		c.ledger.ChangeAccount(c.now+wrong, id, plan, c.random.IntN(3) == 0)
 	}
 	require.NoError(c.t, c.ledger.Check())
 	c.commit()

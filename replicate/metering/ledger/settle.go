@@ -47,6 +47,7 @@ func (l *Ledger) serve(now int64, h *Lease) bool {
 	}
 	if h.Until-now > leaseMillis {
 		h.Until = now // granted by a clock that was ahead
+		l.changes.lease(h)
 	}
 	missing := h.want.Target - h.Outstanding()
 	units := min(missing, l.share(now, h.pool))
