@@ -140,6 +140,7 @@ type Ledger struct {
 	rateMinute  int64
 	sweptDay    int32
 	changes     *Changes
+	covered     Covered
 }
 
 // New makes a ledger without accounts.

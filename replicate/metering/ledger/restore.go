@@ -54,6 +54,7 @@ func (l *Ledger) finishRestore() {
 	if l.Restoring && len(l.Awaited()) == 0 {
 		l.Restoring = false
 		l.changes.Restoring = &l.Restoring
+		l.covered = Covered{}
 		//mutant:cover
 		for _, id := range sortedPools(l.pools) {
 			l.cover(l.pools[id])
@@ -63,6 +64,13 @@ func (l *Ledger) finishRestore() {
 		}
 	}
 }
+
+// Covered is what the end of a restore compensated, since edges held more than accounts had: credits whose
+// purchase was lost with the ledger.
+type Covered struct{ Accounts, Credits int64 }
+
+// Covered is of the last restore that ended while this process had the ledger.
+func (l *Ledger) Covered() Covered { return l.covered }
 
 // Awaited lists the edges whose declarations a restored ledger waits for, by name.
 func (l *Ledger) Awaited() []string {
@@ -103,6 +111,8 @@ func (l *Ledger) grantRetroactively(h *Lease, units int64) {
 func (l *Ledger) cover(p *Pool) {
 	if short := -p.Left(); short > 0 && p.ID.Kind == syncproto.Credits {
 		l.compensate(p, short, "grants of a ledger that was lost")
+		l.covered.Accounts++
+		l.covered.Credits += short
 	} else if short -= p.Leased; short > 0 {
 		l.compensate(p, short, "")
 	}

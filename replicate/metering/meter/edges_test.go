@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -357,6 +358,31 @@ func TestRestoredWriterLogsTheEdgesItWaitsFor(t *testing.T) {
 	require.NotContains(t, log.String(), "leases are granted again")
 	c.run(away)
 	eventually(t, logged("leases are granted again"), "it waits for no edge any more")
+}
+
+// TestRestoredWriterLogsWhatItCompensated: who repeats the purchase that was lost must not give these credits again.
+func TestRestoredWriterLogsWhatItCompensated(t *testing.T) {
+	c := startCentre(t, nil)
+	here := c.edge("here")
+	account := c.account("growth", 0)
+	c.stop()
+	backup, err := os.ReadFile(filepath.Join(c.dir, "ledger.db"))
+	require.NoError(t, err)
+	c.start(false)
+	_, err = c.client.ChangeCredits(t.Context(), account, writer.CreditChange{Amount: 100})
+	require.NoError(t, err)
+	eventually(t, func() bool { return here.found(account) == "" }, "it has heard of the purchase")
+	c.cutAfterReport(here, account, 1)
+	held := c.read(account).Leased + 1
+	c.stop()
+	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "ledger.db"), backup, 0o600))
+	var log testkit.Log
+	c.log = slog.New(slog.NewTextHandler(&log, nil))
+	c.cut["here"].Store(false)
+	c.start(true)
+	eventually(t, func() bool { return strings.Contains(log.String(), "repeat a purchase without them") }, "the operator is told")
+	require.Contains(t, log.String(), fmt.Sprintf("credits=%d accounts=1\n", held))
+	require.Equal(t, held, c.read(account).Compensated)
 }
 
 func TestUsageIsReported(t *testing.T) {

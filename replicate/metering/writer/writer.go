@@ -359,6 +359,10 @@ func (w *Writer) logAwaited() {
 	}
 	if w.awaited = names; names == "" {
 		w.config.Logger.Info("every edge has reported since the ledger came back from a backup: leases are granted again")
+		if covered := w.ledger.Covered(); covered.Credits > 0 {
+			w.config.Logger.Warn("edges held credits whose purchase was lost with the ledger, and they were compensated: repeat a purchase without them (regedge credit list)",
+				"credits", covered.Credits, "accounts", covered.Accounts)
+		}
 		return
 	}
 	w.config.Logger.Warn("the ledger came back from a backup: nothing is granted until these edges have reported or are retired", "edges", names)
