@@ -136,7 +136,7 @@ func unknown(err error) error {
 	for _, known := range []struct{ what, lists string }{
 		{"account", "regedge account list shows the accounts"},
 		{"key", "regedge key list ACCOUNT shows the keys of an account, with their ids"},
-		{"node", "regedge node list shows the nodes"},
+		{"node", "regedge node list shows the nodes; one that was added after the backup of a restored ledger is added again, and its edge keeps its --state"},
 		{"token", "regedge trust operator list shows the tokens"},
 		{"such charge in doubt", "regedge credit doubts shows them"},
 	} {
