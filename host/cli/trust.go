@@ -39,7 +39,7 @@ type trustInit struct {
 func (c *trustInit) Run(ctx context.Context, m *Main) error {
 	made, err := pki.Create(c.Trust, m.Now)
 	if errors.Is(err, pki.ErrExists) {
-		if added, err := c.addReplicaKeys(m); added || err != nil {
+		if added, err := c.complete(m); added || err != nil {
 			return err
 		}
 		made, err = c.replace(ctx, m)
@@ -64,9 +64,12 @@ func (c *trustInit) replace(ctx context.Context, m *Main) (*pki.Trust, error) {
 	if err != nil {
 		return nil, err
 	}
-	aside := opened.Aside()
-	err = m.confirm(ctx, c.Yes, fmt.Sprintf("Replace the authority and the %s in %s? No key is missing there. %s and all tokens of the databases will be refused: every primary, replica, edge and writer has to get new ones. The old directory is kept as %s.",
-		count(int64(len(pki.SigningKeys)-1), "key pair"), c.Trust, count(int64(len(machines)), "machine certificate"), aside))
+	aside, missing := opened.Aside(), "No key is missing there."
+	if names := opened.Missing(); len(names) > 0 {
+		missing = strings.Join(names, ", ") + " is missing there: if there is a copy, put it back instead."
+	}
+	err = m.confirm(ctx, c.Yes, fmt.Sprintf("Replace the authority and the %s in %s? %s %s and all tokens of the databases will be refused: every primary, replica, edge and writer has to get new ones. The old directory is kept as %s.",
+		count(int64(len(pki.SigningKeys)-1), "key pair"), c.Trust, missing, count(int64(len(machines)), "machine certificate"), aside))
 	if err != nil {
 		return nil, err
 	}
@@ -77,12 +80,26 @@ func (c *trustInit) replace(ctx context.Context, m *Main) (*pki.Trust, error) {
 	return made, err
 }
 
-// addReplicaKeys completes a directory that was made before replicas had keys of their own.
-func (c *trustInit) addReplicaKeys(m *Main) (added bool, err error) {
+// complete makes what is missing in a directory and can be made without replacing a key: what belongs to the keys, in
+// a run that was killed or taken away since, and the replicas' keys, where it was made before they had some.
+func (c *trustInit) complete(m *Main) (added bool, err error) {
 	opened, err := openTrust(c.Trust, m)
 	if err != nil {
 		return false, err
 	}
+	public, err := opened.AddPublic()
+	if err != nil {
+		return false, err
+	}
+	if len(public) > 0 {
+		fmt.Fprintf(m.Stdout, "Made %s from the keys in %s; all keys stay.\n", strings.Join(public, ", "), c.Trust)
+	}
+	added, err = c.addReplicaKeys(opened, m)
+	return added || len(public) > 0, err
+}
+
+// addReplicaKeys completes a directory that was made before replicas had keys of their own.
+func (c *trustInit) addReplicaKeys(opened *pki.Trust, m *Main) (added bool, err error) {
 	if added, err = opened.AddReplicaKeys(); !added || err != nil {
 		return added, err
 	}
@@ -171,6 +188,9 @@ func newToken(opened *pki.Trust, database string, right pki.Right, life time.Dur
 	token, err := opened.Token(database, right, life)
 	if errors.Is(err, pki.ErrNoReplicaKey) {
 		return "", hint.With(err, "the directory was made before replicas had keys of their own: regedge trust init adds them")
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", hint.With(err, "put the key back from a copy; without one, regedge trust init makes all keys anew")
 	}
 	return token, err
 }

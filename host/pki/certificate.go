@@ -44,13 +44,7 @@ func (t *Trust) newAuthority() error {
 	if err != nil {
 		return err
 	}
-	template, err := t.template("regedge replication", authorityLife)
-	if err != nil {
-		return err
-	}
-	template.IsCA, template.BasicConstraintsValid = true, true
-	template.KeyUsage = x509.KeyUsageCertSign
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	der, err := t.signAuthority(key)
 	if err != nil {
 		return err
 	}
