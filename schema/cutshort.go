@@ -13,8 +13,8 @@ import (
 const headerBytes = 100
 
 // CutShort fails if a file is empty, or a database that is shorter than its header says, as after a copy
-// that met a full disk. It reads the header alone, and lets pass what is no database, such as one that was
-// compressed or encrypted.
+// that met a full disk, or one without a table. It reads the header alone, and lets pass what is no database,
+// such as one that was compressed or encrypted.
 func CutShort(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -34,22 +34,27 @@ func CutShort(path string) error {
 	} else if err != nil {
 		return err
 	}
-	if whole := sizeInHeader(header); info.Size() < whole {
+	pageSize, pages := sizeInHeader(header)
+	if whole := pageSize * pages; info.Size() < whole {
 		return fmt.Errorf("it has %d of %d bytes", info.Size(), whole)
+	}
+	if pages == 1 { // every table has a page of its own
+		return errors.New("it holds no table: the file of a running database was copied, without its log (-wal)")
 	}
 	return nil
 }
 
-// sizeInHeader is the size of the database with a header, 0 for no database and one that does not say.
-func sizeInHeader(header []byte) int64 {
+// sizeInHeader is the size of a page and the number of pages of the database with a header, 0 for no database and one
+// that does not say.
+func sizeInHeader(header []byte) (pageSize, count int64) {
 	const magic, changes, pages, pagesOf = "SQLite format 3\x00", 24, 28, 92
 	number := func(at int) uint32 { return binary.BigEndian.Uint32(header[at:]) }
 	if !strings.HasPrefix(string(header), magic) || number(changes) != number(pagesOf) {
-		return 0
+		return 0, 0
 	}
-	pageSize := int64(binary.BigEndian.Uint16(header[16:]))
+	pageSize = int64(binary.BigEndian.Uint16(header[16:]))
 	if pageSize == 1 { // 65536 does not fit
 		pageSize = 1 << 16
 	}
-	return pageSize * int64(number(pages))
+	return pageSize, int64(number(pages))
 }

@@ -36,6 +36,17 @@ func TestACopyThatEndedEarlyIsToldFromAWholeOne(t *testing.T) {
 		require.NoError(t, CutShort(path), "a size that is not valid")
 		require.NoError(t, os.Remove(path))
 	}
+	db, err := OpenFile(path)
+	require.NoError(t, err)
+	_, err = db.Exec("CREATE TABLE made_up (x)")
+	require.NoError(t, err)
+	running, err := os.ReadFile(path) // the table is in the log
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	require.NoError(t, CutShort(path))
+	require.NoError(t, os.WriteFile(path, running, 0o600))
+	require.ErrorContains(t, CutShort(path), "it holds no table: the file of a running database was copied")
+
 	for _, other := range []string{"short", "age-encryption.org/v1\n" + string(bytes.Repeat([]byte{7}, 200))} {
 		require.NoError(t, os.WriteFile(path, []byte(other), 0o600))
 		require.NoError(t, CutShort(path), "no database")

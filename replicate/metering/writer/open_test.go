@@ -123,6 +123,27 @@ func TestADamagedBackupIsNotRestored(t *testing.T) {
 	require.NoError(t, open())
 }
 
+// TestAnEmptyBackupIsNotRestored: without --restored the writer would begin a ledger there.
+func TestAnEmptyBackupIsNotRestored(t *testing.T) {
+	w, _ := openUnrun(t)
+	path := filepath.Join(t.TempDir(), "backup.db")
+	for _, made := range []bool{false, true} {
+		if made { // by a copy that met a full disk
+			require.NoError(t, os.WriteFile(path, nil, 0o600))
+		}
+		backup, err := schema.OpenFile(path)
+		require.NoError(t, err)
+		config := w.config
+		config.Ledger, config.Restored = backup, true
+		_, err = Open(t.Context(), config)
+		require.ErrorIs(t, err, ErrNothingRestored)
+		tables := 1
+		require.NoError(t, backup.QueryRow(`SELECT count(*) FROM sqlite_schema`).Scan(&tables))
+		require.Zero(t, tables, "nothing is begun there")
+		require.NoError(t, backup.Close())
+	}
+}
+
 // otherDriver is SQLite under another name, so that the writer takes its file for a server.
 type otherDriver struct{ driver.Connector }
 

@@ -112,6 +112,9 @@ type Writer struct {
 // ErrDamaged is returned by Open for a restored ledger whose file is damaged.
 var ErrDamaged = errors.New("the restored ledger is damaged")
 
+// ErrNothingRestored is returned by Open for a restored ledger whose file is empty.
+var ErrNothingRestored = errors.New("the restored ledger is empty")
+
 // Open migrates the ledger and takes a new generation of it, which stops an older writer. From a
 // running writer it takes the ledger only with TakeOver, else it returns ErrHeld. It starts to update
 // the access database, and after two seconds leaves that to Run, so that the writer starts while that
@@ -190,11 +193,16 @@ func (w *Writer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// checkRestored has SQLite look for damage in a restored file, before anything is written to it. It takes some seconds for a
-// gigabyte.
+// checkRestored refuses a restored file that is empty, and has SQLite look for damage in it, before anything is written to
+// it. That takes some seconds for a gigabyte.
 func (w *Writer) checkRestored(ctx context.Context) error {
 	if !w.config.Restored || !w.local {
 		return nil
+	}
+	if version, err := schema.Version(ctx, w.config.Ledger, schema.Ledger); err != nil {
+		return err
+	} else if version == 0 {
+		return ErrNothingRestored
 	}
 	var found string
 	if err := w.config.Ledger.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&found); err != nil {
