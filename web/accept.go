@@ -24,10 +24,11 @@ func AcceptsHTML(header http.Header) bool {
 	return false
 }
 
-// AcceptsGzip reports whether an answer may be compressed with gzip.
+// AcceptsGzip reports whether an answer may be compressed with gzip. Names of codings and of the weight are the same in any
+// case (RFC 9110, sections 8.4.1 and 12.4.2).
 func AcceptsGzip(header http.Header) bool {
 	for _, value := range header.Values("Accept-Encoding") {
-		for part := range strings.SplitSeq(value, ",") {
+		for part := range strings.SplitSeq(strings.ToLower(value), ",") {
 			coding, parameters, _ := strings.Cut(part, ";")
 			if strings.TrimSpace(coding) != "gzip" {
 				continue

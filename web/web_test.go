@@ -27,7 +27,7 @@ func TestBrowsersAcceptHTML(t *testing.T) {
 func TestGzipIsAcceptedByName(t *testing.T) {
 	for accept, want := range map[string]bool{
 		"gzip, deflate, br": true, "br;q=1.0, gzip;q=0.8": true, "": false, "identity": false, "gzip;q=0": false, "br, gzip; q=0.0": false,
-		"xgzip": false,
+		"xgzip": false, "GZIP": true, "gzip;Q=0": false,
 	} {
 		require.Equal(t, want, web.AcceptsGzip(http.Header{"Accept-Encoding": {accept}}), accept)
 	}
