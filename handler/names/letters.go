@@ -5,8 +5,11 @@ import (
 	"strings"
 )
 
+type letterName struct{ letter, name string }
+
 // letterNames are the names of letters as companies spell their initials, as in Vee Kay for VK. I, O and U are hardly spelled.
-var letterNames = [...]struct{ letter, name string }{
+// A name that another begins with comes after it.
+var letterNames = [...]letterName{
 	{"a", "aay"}, {"a", "ay"}, {"b", "bee"}, {"c", "cee"}, {"d", "dee"}, {"e", "ee"}, {"f", "eff"}, {"g", "gee"}, {"g", "jee"},
 	{"h", "aitch"}, {"j", "jay"}, {"k", "kay"}, {"l", "ell"}, {"l", "el"}, {"m", "em"}, {"n", "en"}, {"p", "pee"}, {"r", "aar"},
 	{"r", "ar"}, {"s", "ess"}, {"s", "es"}, {"t", "tee"}, {"v", "vee"}, {"x", "ex"}, {"y", "wye"}, {"z", "zed"}, {"z", "zee"},
@@ -79,21 +82,19 @@ func lettersSpelled(words []string) []string {
 	return nil
 }
 
-// lettersOf returns the letters whose names, one after another, are a word; "" if it is something else.
-func lettersOf(word string) string {
-	for _, n := range letterNames {
-		rest, ok := strings.CutPrefix(word, n.name)
-		if !ok {
-			continue
+// lettersOf returns the letters whose names, one after another, are a word; "" if it is something else. The first name that
+// fits is the right one: where a shorter one fits too, its rest begins no other name. It does not call itself, since the
+// component's stack is too small for a word of a dozen names.
+func lettersOf(word string) (letters string) {
+	for word != "" {
+		at := slices.IndexFunc(letterNames[:], func(n letterName) bool { return strings.HasPrefix(word, n.name) })
+		if at < 0 {
+			return ""
 		}
-		if rest == "" {
-			return n.letter
-		}
-		if more := lettersOf(rest); more != "" {
-			return n.letter + more
-		}
+		letters += letterNames[at].letter
+		word = word[len(letterNames[at].name):]
 	}
-	return ""
+	return letters
 }
 
 // likeLetterNames asks for names that have the names of the letters of words[at], as words or as one, and the other words.

@@ -24,6 +24,22 @@ func TestLettersAreSpelledInBothDirections(t *testing.T) {
 	require.Len(t, letterNamesIn(strings.Fields("a b c d e krk")), maxSounds)
 }
 
+// TestTheFirstNameOfALetterThatFitsIsTheRightOne: no other way to read a word leads further.
+func TestTheFirstNameOfALetterThatFitsIsTheRightOne(t *testing.T) {
+	for i, n := range letterNames {
+		for _, longer := range letterNames[i+1:] {
+			require.False(t, strings.HasPrefix(longer.name, n.name), "%s comes before %s", n.name, longer.name)
+		}
+		for _, longer := range letterNames[:i] {
+			rest, shorter := strings.CutPrefix(longer.name, n.name)
+			for _, next := range letterNames {
+				require.False(t, shorter && (strings.HasPrefix(next.name, rest) || strings.HasPrefix(rest, next.name)), "%s is also %s and %s", longer.name, n.name, next.name)
+			}
+		}
+	}
+	require.Equal(t, strings.Repeat("e", 100), lettersOf(strings.Repeat("ee", 100)))
+}
+
 // TestNamesOfLettersAreAskedForApartAndJoined, each by every spelling.
 func TestNamesOfLettersAreAskedForApartAndJoined(t *testing.T) {
 	for typed, want := range map[string]string{
