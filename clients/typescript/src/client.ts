@@ -75,7 +75,7 @@ export class Client {
       fetch: globalThis.fetch.bind(globalThis),
       ...given,
     };
-    if (!/^https?:\/\/[^/]/.test(all.baseUrl)) {
+    if (!isAddress(all.baseUrl)) {
       throw new TypeError(`baseUrl: want an address such as ${DEFAULT_BASE_URL}, got ${JSON.stringify(all.baseUrl)}`);
     }
     if (/[?#]/.test(all.baseUrl)) {
@@ -90,8 +90,8 @@ export class Client {
     if (!(all.timeout > 0) || !(all.maxRetries >= 0) || !(all.maxWait >= 0)) {
       throw new RangeError("timeout must be positive; maxRetries and maxWait must not be negative");
     }
-    // A second name in other letters would be joined to that of the call.
-    const headers = Object.entries<string>(all.headers ?? {}).filter(([name]) => !/^(authorization|idempotency-key)$/i.test(name));
+    const headers = new Headers(all.headers ?? {}); // throws a TypeError for what no header takes
+    for (const name of ["authorization", "idempotency-key"]) headers.delete(name); // those of the call would be joined to them
     this.#options = { ...all, headers: Object.fromEntries(headers), baseUrl: all.baseUrl.replace(/\/+$/, "") };
   }
 
@@ -168,6 +168,17 @@ export class Client {
       clearTimeout(timer);
       signal?.removeEventListener("abort", abort);
     }
+  }
+}
+
+/** Whether a call can be sent to an address. Otherwise fetch would fail as it does without a connection, after all attempts. */
+function isAddress(baseUrl: unknown): boolean {
+  if (typeof baseUrl !== "string" || !/^https?:\/\/[^/]/i.test(baseUrl)) return false;
+  try {
+    const { username, password } = new URL(`${baseUrl}/`);
+    return !username && !password; // fetch takes neither
+  } catch {
+    return false;
   }
 }
 

@@ -234,6 +234,25 @@ test("options that cannot work are refused", () => {
   }
 });
 
+test("an address that no call can be sent to is refused at once", () => {
+  for (const baseUrl of ["http://127.0.0.1:8080 ", "http://127.0.0.1:99999", "http://exa mple", "http://[::1", "http://name:password@127.0.0.1:8080", new URL("http://127.0.0.1:8080")]) {
+    assert.throws(() => new Client({ baseUrl }), { name: "TypeError", message: /^baseUrl: want an address such as/ }, String(baseUrl));
+  }
+  for (const baseUrl of ["HTTP://127.0.0.1:8080", "http://[::1]:8080", "https://exämple.org/a b"]) new Client({ baseUrl });
+});
+
+test("a header that cannot be sent is refused at once, and one of a Headers object is sent", async (t) => {
+  assert.throws(() => new Client({ headers: { "no name": "x" } }), { name: "TypeError", message: /no name/ });
+  let sent;
+  const { client } = await serve(t, found);
+  const asked = (input, init) => {
+    sent = new Headers(init.headers).get("Traceparent");
+    return fetch(input, init);
+  };
+  await client({ headers: new Headers({ Traceparent: "00-1" }), fetch: asked }).findLlp("AAA-0001");
+  assert.equal(sent, "00-1");
+});
+
 test("an option that is undefined takes its default", async (t) => {
   let key;
   const { client } = await serve(t, found);
