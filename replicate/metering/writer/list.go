@@ -21,7 +21,7 @@ const maxSearch = 200
 
 // ListQuery selects a page of a list.
 type ListQuery struct {
-	// Search selects what contains this text, in any case; empty selects everything.
+	// Search selects what contains this text; letters from A to Z in any case, others as they are. Empty selects everything.
 	Search string
 	// Limit is the most rows, 1 to 500; 0 is 100.
 	Limit int

@@ -111,6 +111,12 @@ func usageQuery(r *http.Request) (account, from, to int64, err error) {
 		}
 		*bound.to = t.Unix() / 3600
 	}
+	switch format := q.Get("format"); {
+	case to < from:
+		return 0, 0, 0, fmt.Errorf("%w: to is before from", ErrMalformed)
+	case format != "" && format != "json" && format != "csv":
+		return 0, 0, 0, fmt.Errorf("%w: format is json or csv", ErrMalformed)
+	}
 	return account, from, to, nil
 }
 

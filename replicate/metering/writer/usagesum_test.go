@@ -217,3 +217,20 @@ func TestUsageIsListedAsCSV(t *testing.T) {
 	answer = answerTo(w, firstOperator, http.MethodGet, "/v1/accounts/1/usage?from=2026-01-01&to=2026-01-02&format=csv", nil)
 	require.Equal(t, "day,key,endpoint,found,not_found,failed\n2026-01-01,,,10,4,1\n2026-01-02,,,19,0,0\n", answer.Body.String(), "no key where it is not asked for")
 }
+
+func TestHoursAndAFormatOfUsageThatCanNotBeAreRefused(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	useForSums(t, w, first)
+	for query, words := range map[string]string{
+		"from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z": "to is before from",
+		"format=CSV":      "format is json or csv",
+		"from=2026-01-02": "from is a time such as 2026-01-31T00:00:00Z",
+	} {
+		answer := answerTo(w, firstOperator, http.MethodGet, "/v1/usage?"+query, nil)
+		require.Equal(t, http.StatusBadRequest, answer.Code, query)
+		require.Contains(t, answer.Body.String(), words, query)
+	}
+	for _, query := range []string{"format=json", "from=9999-01-01T00:00:00Z", "from=2026-01-02T00:00:00Z&to=2026-01-02T00:00:00Z"} {
+		require.Equal(t, http.StatusOK, answerTo(w, firstOperator, http.MethodGet, "/v1/usage?"+query, nil).Code, query)
+	}
+}
