@@ -457,6 +457,14 @@ func TestAFillerIsNoName(t *testing.T) {
 	require.Equal(t, []string{"NIL PRIVATE LIMITED"}, w.rows("SELECT company_name FROM company"))
 }
 
+// TestAFillerIsNoContact: a client would take it for an address.
+func TestAFillerIsNoContact(t *testing.T) {
+	w := newFixture(t)
+	f := w.run("2025-05-05", w.file(headerA+rowA), w.file("cin,email,phone,website\nU55101GA2006PTC900001,NA,-,N/A\n")).Files[1]
+	require.Empty(t, f.Unread)
+	require.Equal(t, "-|-|-", w.row("SELECT email, phone, website FROM company"))
+}
+
 // TestALackingColumnIsTold: a publisher named it otherwise, and nothing is read of it.
 func TestALackingColumnIsTold(t *testing.T) {
 	w := newFixture(t)

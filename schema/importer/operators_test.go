@@ -176,6 +176,10 @@ func TestThePortalsNamesOfColumnsAreKnown(t *testing.T) {
 	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
 
 	w = newFixture(t)
+	w.text("2025-05-05", "LLPIN,LLP Name,Founded,Status,Obligation of Contribution (Rs.)\nABD-0345,MADE-UP LLP,2/17/2024,Active,5000\n")
+	require.Equal(t, "5000", w.row("SELECT contribution FROM llp"))
+
+	w = newFixture(t)
 	f := w.text("2025-05-05", strings.Replace(header, "(in Rs.)", "(Rs. in lakhs)", 1)+rowA)
 	require.Contains(t, f.Lacking, "Paid up Capital (Rs. in lakhs)")
 	require.Equal(t, "1000000|-", w.row("SELECT authorized_capital, paid_up_capital FROM company"))
@@ -377,6 +381,14 @@ func TestARejectNamesOneColumn(t *testing.T) {
 	w := newFixture(t)
 	f := w.text("2025-05-05", headerA+strings.NewReplacer("989630.99", "10 lakh", "2006-02-23", "soon", "Unlisted", "perhaps").Replace(rowA))
 	require.Equal(t, map[string]string{"invalid date": "line 2: soon in CompanyRegistrationdate_date"}, f.First)
+}
+
+// TestAPartnersUnknownStatusIsRejected: without one the partner would be taken for an active one.
+func TestAPartnersUnknownStatusIsRejected(t *testing.T) {
+	w := newFixture(t)
+	f := w.text("2025-05-05", "llpin,name,status,joined_on\nABD-0345,A ONE,gone,2020-01-01\nABD-0345,B TWO,,2020-01-01\n")
+	require.Equal(t, map[string]string{"unknown status": "line 2: gone in status"}, f.First)
+	require.Equal(t, []string{"B TWO"}, w.rows("SELECT name FROM partner"))
 }
 
 // TestEqualCapitalsSayNothingOfTheOrderOfTheirColumns: most companies have them.

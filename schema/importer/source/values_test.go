@@ -407,7 +407,7 @@ func TestTextThatWasEncodedTwiceIsReadAsItWas(t *testing.T) {
 func TestPercentEncodedTextIsReadAsItWas(t *testing.T) {
 	for in, want := range map[string]string{
 		"A%20%26%20B%20LTD": "A & B LTD", "1%2C%20ROAD,%20%20%20PANAJI": "1, ROAD,   PANAJI", "CAF%C3%89%20LTD": "CAFÉ LTD",
-		"100% COTTON": "100% COTTON", "A %20 B": "A %20 B", "A%20B%": "A%20B%", "A%20%FF": "A%20%FF", "A%26B": "A%26B", "": "",
+		"A%20+%20B": "A + B", "100% COTTON": "100% COTTON", "A %20 B": "A %20 B", "A%20B%": "A%20B%", "A%20%FF": "A%20%FF", "A%26B": "A%26B", "": "",
 	} {
 		require.Equal(t, want, percentDecoded(in), "%q", in)
 	}
