@@ -404,6 +404,9 @@ func TestAChangeSaysWhatWasAsked(t *testing.T) {
 		case r.Method == http.MethodGet && r.URL.Path == "/v1/plans":
 			io.WriteString(w, `[{"id":"p","api_access":true,"per_minute":6,"monthly_volume":70,"email":false,"phone":false}]`)
 			return
+		case r.Method == http.MethodGet && r.URL.Path == "/v1/nodes":
+			io.WriteString(w, `{"data":[{"name":"pune","epoch":2}]}`)
+			return
 		case r.Method == http.MethodGet:
 			io.WriteString(w, `{"id":1,"balance":10}`)
 			return
@@ -414,14 +417,21 @@ func TestAChangeSaysWhatWasAsked(t *testing.T) {
 	}))
 	defer server.Close()
 	for command, want := range map[string]string{
-		"plan change p --email":           `"per_minute":6,"monthly_volume":70,"email":true,"phone":false`,
-		"plan change p --phone":           `"per_minute":6,"monthly_volume":70,"email":false,"phone":true`,
-		"plan change p --per-minute 7":    `"per_minute":7,"monthly_volume":70,"email":false,"phone":false`,
-		"plan change p --no-api":          `"api_access":false`,
-		"credit take 1 5 --yes --note x":  `"amount":-5,"kind":"bought","note":"x"`,
-		"credit add 1 5 --compensate":     `"amount":5,"kind":"compensated"`,
-		"key add 1 --per-minute 7":        `"per_minute":7`,
-		"key limit 1 --monthly-credits 9": `"monthly_credits":9`,
+		"plan change p --email":                                 `"per_minute":6,"monthly_volume":70,"email":true,"phone":false`,
+		"plan change p --phone":                                 `"per_minute":6,"monthly_volume":70,"email":false,"phone":true`,
+		"plan change p --per-minute 7":                          `"per_minute":7,"monthly_volume":70,"email":false,"phone":false`,
+		"plan change p --no-api":                                `"api_access":false`,
+		"credit take 1 5 --yes --note x":                        `"amount":-5,"kind":"bought","note":"x"`,
+		"plan add q --per-minute 6 --monthly-volume 70 --phone": `"per_minute":6,"monthly_volume":70,"email":false,"phone":true`,
+
+		"credit take 1 50 --at-most --yes":    `"amount":-50,"kind":"bought","note":"","at_most":true`,
+		"credit add 1 5 --compensate":         `"amount":5,"kind":"compensated"`,
+		"key add 1 --per-minute 7":            `"per_minute":7`,
+		"key add 1 --monthly-credits 9":       `"monthly_credits":9`,
+		"key limit 1 --monthly-credits 9":     `"monthly_credits":9`,
+		"account change 1 --email a@b.com":    `{"email":"a@b.com"}`,
+		"node retire pune --old-epochs --yes": `{"old_epochs":true}`,
+		"node retire pune --yes":              `{"old_epochs":false}`,
 	} {
 		var out testkit.Log
 		m := &Main{Stdout: &out, Stderr: &out, Environ: func() []string { return nil }, Now: time.Now}
