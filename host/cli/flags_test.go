@@ -246,7 +246,7 @@ func TestAWriterOfTheOtherSchemeIsExplained(t *testing.T) {
 // TestWhatACommandAsksOfTheWriter: what a question says is read first, a list is as long as asked also from a place on, and
 // what is unknown is no empty list.
 func TestWhatACommandAsksOfTheWriter(t *testing.T) {
-	var lists []string
+	var lists, of []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(writer.RequestIDHeader, "R")
 		switch path := r.URL.Path; {
@@ -256,8 +256,9 @@ func TestWhatACommandAsksOfTheWriter(t *testing.T) {
 			io.WriteString(w, `[{"name":"ended","ended":true},{"name":"good","role":"read"}]`)
 		case path == "/v1/accounts/1":
 			io.WriteString(w, `{"id":1}`)
-		case path == "/v1/accounts", path == "/v1/requests":
+		case path == "/v1/accounts", path == "/v1/requests", path == "/v1/audit":
 			lists = append(lists, r.URL.Query().Get("limit"))
+			of = append(of, r.URL.Query().Get("account")+"/"+r.URL.Query().Get("key"))
 			io.WriteString(w, `{"data":[]}`)
 		default:
 			w.WriteHeader(http.StatusNotFound)
@@ -275,6 +276,10 @@ func TestWhatACommandAsksOfTheWriter(t *testing.T) {
 	code, said = run("key", "requests", "--account", "1", "--key", "7")
 	require.Equal(t, exitFailure, code)
 	require.Contains(t, said, "there is no such thing as /v1/keys/7")
+	require.Equal(t, []string{"1/7"}, of, "only those that were asked for")
+	code, said = run("audit", "--account", "1")
+	require.Equal(t, exitOK, code, said)
+	require.Equal(t, []string{"1/7", "1/"}, of)
 	lists = nil
 	code, said = run("account", "list", "--limit", "3", "--cursor", "5")
 	require.Equal(t, exitOK, code, said)

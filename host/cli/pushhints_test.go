@@ -59,14 +59,16 @@ func TestWhoEndsACommandIsNotToldThatThePrimaryIsSilent(t *testing.T) {
 // TestAPushIsConfirmedByAllThatWouldGo: records and the parts of those that stay.
 func TestAPushIsConfirmedByAllThatWouldGo(t *testing.T) {
 	report := &push.Report{Counts: []push.Count{{Removed: 2}}, PartsRemoved: 3, Doubts: []string{"3 of 9 appointments would go"}}
-	for yes, confirmed := range map[int64]bool{2: false, 3: false, 5: true} {
+	for yes, confirmed := range map[int64]bool{2: false, 3: false, 5: true, 6: false} {
 		require.Equal(t, confirmed, (&pushCommand{Yes: &yes}).confirm(t.Context(), &Main{}, report) == nil, yes)
 	}
 }
 
-// TestAPushTellsProgramsItsTimeInSeconds.
+// TestAPushTellsProgramsItsTimeInSeconds, and what was sent apart from what was received.
 func TestAPushTellsProgramsItsTimeInSeconds(t *testing.T) {
-	require.InDelta(t, 1.5, pushedOf(&push.Report{Elapsed: 1500 * time.Millisecond}, false).Elapsed, 0)
+	told := pushedOf(&push.Report{Elapsed: 1500 * time.Millisecond, Sent: 7, Received: 3}, false)
+	require.InDelta(t, 1.5, told.Elapsed, 0)
+	require.Equal(t, []int64{7, 3}, []int64{told.Sent, told.Received})
 }
 
 // TestAFileOfAnotherUserIsExplained, for a registry and for the keys of a cluster.

@@ -114,7 +114,11 @@ func TestANewNodeIsOneDocument(t *testing.T) {
 	for database, key := range made["jwt_keys"].(map[string]any) {
 		good, err := pki.Verifier(key.(string), time.Now)
 		require.NoError(t, err)
-		require.True(t, good(made["read_tokens"].(map[string]any)[database].(string)), database)
+		token := made["read_tokens"].(map[string]any)[database].(string)
+		require.True(t, good(token), database)
+		ends, has := pki.Ends(token)
+		require.True(t, has, database)
+		require.WithinDuration(t, time.Now().Add(30*24*time.Hour), ends, time.Hour, "as is said of it")
 	}
 	require.Len(t, made["read_tokens"], 2)
 	for _, file := range []string{"tls_ca", "tls_cert", "tls_key"} {
