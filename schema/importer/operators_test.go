@@ -249,6 +249,23 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 			"most capitals of its companies are less than 1000: is AuthorizedCapital in lakhs or crores? Write whole rupees"},
 		"days from 1904": {func(i int, row []string) { row[8] = fmt.Sprintf("%d-01-%02d", 1986+i, 10+i%20) },
 			"have dates of another year than their CIN, as U55101GA2019PTC000030 of 2015-01-19: does CompanyRegistrationdate_date hold other dates"},
+		"days and months by a spreadsheet": {func(i int, row []string) {
+			if row[8] = fmt.Sprintf("%02d-03-%d", i+1, 1990+i); i < 12 {
+				row[8] = fmt.Sprintf("%d/3/%d", i+1, 1990+i)
+			}
+		}, `those like "12/3/2001" have no day after the twelfth: a spreadsheet swapped their days and months`},
+		"months and days by a spreadsheet": {func(i int, row []string) {
+			if row[8] = fmt.Sprintf("3/%d/%d", i+1, 1990+i); i < 12 {
+				row[8] = fmt.Sprintf("03-%02d-%d", i+1, 1990+i)
+			}
+		}, `those like "03-12-2001" have no day after the twelfth`},
+		"years for days by a spreadsheet": {func(i int, row []string) {
+			if i > 18 {
+				row[8] = fmt.Sprintf("2/%d/%d", i-10, 2013+i%12)
+			}
+		}, "many of its companies have dates whose day is the year of their CIN, as U55101GA2019PTC000030 of 2018-02-19"},
+		"days of UTC": {func(_ int, row []string) { row[8] += " 18:30:00" },
+			`that of UTC at which a day begins in India, as "2019-02-10 18:30:00", but no zone is given`},
 		"sorted dates": {func(i int, row []string) { row[8] = fmt.Sprintf("%d-02-%02d", 2019-i, 1+i%20) }, "was one column sorted alone"},
 	} {
 		w := newFixture(t)
@@ -314,6 +331,18 @@ func TestSomeUnlikelyValuesAreTaken(t *testing.T) {
 		"years": func(i int, row []string) {
 			if i%2 == 0 {
 				row[8] = "1989" + row[8][4:]
+			}
+		},
+		"forms of dates": func(i int, row []string) {
+			if row[8] = fmt.Sprintf("%02d-03-%d", i+1, 1990+i); i < 9 || i == 20 {
+				row[8] = fmt.Sprintf("3/%d/%d", i+1, 1990+i)
+			}
+		},
+		"times":         func(i int, row []string) { row[8] += []string{" 18:30:00", " 11:04:00"}[i%2] },
+		"days of India": func(_ int, row []string) { row[8] += " 18:30:00 IST" },
+		"days like years": func(i int, row []string) {
+			if row[8] = fmt.Sprintf("%d-02-10", 1990+i); i > 10 {
+				row[8] = fmt.Sprintf("%d-02-%02d", 1990+i, i-10)
 			}
 		},
 		"small capitals": func(i int, row []string) {

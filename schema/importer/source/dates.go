@@ -29,11 +29,14 @@ type dateReader struct {
 
 // dateOrder counts, to detect swapped months and days, a file's dates with slashes, which are read month
 // first, its other dates, which are read day first, and those that begin with a year of four digits, whose month comes next.
-// Of dates with a year of two digits, which is read last, it counts those whose first part is the year. A nil dateOrder
-// counts nothing.
+// Of dates with a year of two digits, which is read last, it counts those whose first part is the year. It also counts
+// the times of day without a zone. A nil dateOrder counts nothing.
 type dateOrder struct {
 	slashes, others, yearFirst, years orderCount
 	isGiven                           bool // by the format, as of documents: a date to come is a mistake of its own
+
+	times, evenings int    // times of day without a zone, and those that are 18:30:00
+	evening         string // one of the dates with these
 }
 
 // orderCount counts dates that are valid as read, dates that are valid only with month and day swapped,
@@ -41,6 +44,7 @@ type dateOrder struct {
 type orderCount struct {
 	asRead, swapped, either int
 	example                 string // one of the swapped dates
+	ambiguous               string // one that is valid in either order
 }
 
 // note counts a date whose year has four digits or comes last. yearText is its year as written, isFirst whether it comes first.
@@ -62,6 +66,7 @@ func (d dateReader) note(s, sign string, isFirst bool, yearText, monthText, dayT
 		count.asRead++
 	case month <= 12 && month != day:
 		count.either++
+		count.ambiguous = s
 		isOpen := !d.order.isGiven && count != &d.order.yearFirst
 		swapped = isOpen && d.isToCome(yearText, month, day) && !d.isToCome(yearText, day, month)
 	}
@@ -114,11 +119,41 @@ func (o *dateOrder) check() error {
 		return fmt.Errorf("its dates have the day before the month, as %q, but are read as year, month, day: write them as YYYY-MM-DD", o.yearFirst.example)
 	case o.others.isSwapped():
 		return fmt.Errorf("its dates have the month first, as %q, but are read as day, month, year: "+advice+"MM/DD/YYYY", o.others.example)
+	case 2*o.evenings > o.times && o.evenings >= fewestSwapped:
+		return fmt.Errorf("most times of its dates are that of UTC at which a day begins in India, as %q, but no zone is given: "+
+			"write the days of India as YYYY-MM-DD, or the zone after the time, as 2006-02-22T18:30:00Z", o.evening)
+	}
+	return o.checkForms()
+}
+
+func (c *orderCount) isSwapped() bool { return c.swapped > c.asRead && c.either > 0 }
+
+// checkForms fails if nearly all dates of one form have days up to the twelfth, and nearly all of another form later ones: a
+// spreadsheet of another country took DD-MM-YYYY for MM-DD-YYYY where it could, wrote these dates in its own form, and left the others.
+func (o *dateOrder) checkForms() error {
+	forms := []*orderCount{&o.slashes, &o.others, &o.yearFirst}
+	for _, changed := range forms {
+		for _, left := range forms {
+			if changed.isEarly() && left.isLate() {
+				return fmt.Errorf("its dates have two forms, and those like %q have no day after the twelfth: a spreadsheet swapped their "+
+					"days and months; import the file as it was before", changed.ambiguous)
+			}
+		}
 	}
 	return nil
 }
 
-func (c *orderCount) isSwapped() bool { return c.swapped > c.asRead && c.either > 0 }
+const (
+	// fewestSwapped is how many dates tell a spreadsheet's mistake. By chance, ten days of one form and ten of the other are
+	// so in one of a million files.
+	fewestSwapped = 10
+	// fewOf is the part of a form's dates, one of so many, that counts as nearly none.
+	fewOf = 10
+)
+
+func (c *orderCount) isEarly() bool { return c.either >= fewestSwapped && c.either > fewOf*c.asRead }
+
+func (c *orderCount) isLate() bool { return c.asRead >= fewestSwapped && c.asRead > fewOf*c.either }
 
 // parse returns a date as YYYY-MM-DD. The separator tells the order of the parts: YYYY-MM-DD
 // DD-MM-YY, DD-MM-YYYY, DD-Mon-YYYY, also with dots, and with slashes M/D/YYYY, as spreadsheets
@@ -146,6 +181,7 @@ func (d dateReader) read(s string, year int) (record.Value, error) {
 		if isMidnightOfIndia(s[at+1:]) {
 			return d.dayAfter(s[:at], year)
 		}
+		d.noteTime(s, s[at+1:])
 		if s = s[:at]; isNone(s) {
 			return record.Value{}, nil
 		}
@@ -223,6 +259,18 @@ func isMidnightOfIndia(s string) bool {
 		}
 	}
 	return false
+}
+
+// noteTime counts the time of a date, if it has no zone: that at which a day begins in India has lost it.
+func (d dateReader) noteTime(s, time string) {
+	if d.order == nil || strings.Trim(time, "0123456789:.") != "" {
+		return
+	}
+	d.order.times++
+	if isMidnightOfIndia(time + "Z") {
+		d.order.evenings++
+		d.order.evening = s
+	}
 }
 
 // dayAfter reads a date and returns the next one.

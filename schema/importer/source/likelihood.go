@@ -16,6 +16,8 @@ type likelihood struct {
 	amounts, small      int    // authorised capitals above 0, and those that are less than smallCapital
 	dates, otherYears   int    // dates of incorporation, and those of another year than the CIN's
 	company             string // one of these: its CIN and date
+	daysOfYears         int    // those of another year whose day is the CIN's year
+	swapped             string // one of these, as company
 }
 
 const (
@@ -63,6 +65,10 @@ func (l *likelihood) noteYear(cin string, date record.Value) {
 	if date.Text[:4] != cin[8:12] {
 		l.otherYears++
 		l.company = cin + " of " + date.Text
+		if date.Text[8:] == cin[10:12] {
+			l.daysOfYears++
+			l.swapped = l.company
+		}
 	}
 }
 
@@ -89,6 +95,9 @@ func (l *likelihood) check(s *sheet) error {
 	case l.dates >= fewestRows && 2*l.otherYears > l.dates:
 		return fmt.Errorf("most of its companies have dates of another year than their CIN, as %s: does %s hold other dates, "+
 			"was one column sorted alone, or does a spreadsheet count days from 1904?", l.company, s.column(fieldDate))
+	case l.daysOfYears >= fewestSwapped && fewOf*l.daysOfYears > l.dates:
+		return fmt.Errorf("many of its companies have dates whose day is the year of their CIN, as %s: a spreadsheet took DD-MM-YY in %s for "+
+			"YY-MM-DD; import the file as it was before", l.swapped, s.column(fieldDate))
 	}
 	return nil
 }
