@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,28 @@ func TestImportsPointOneWay(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTheArchitectureNamesWhatHandlerAndReplicateShare, so that who reads the rule can rely on it.
+func TestTheArchitectureNamesWhatHandlerAndReplicateShare(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	require.NoError(t, err)
+	rule := regexp.MustCompile("(?m)^- `handler` and `replicate` know nothing of each other but (.*)\\.$").FindSubmatch(text)
+	require.NotNil(t, rule)
+	var named []string
+	for _, name := range regexp.MustCompile("`([a-z]+)`").FindAllSubmatch(rule[1], -1) {
+		named = append(named, "handler/"+string(name[1]))
+	}
+	shared := map[string]bool{}
+	for folder, entries := range mayImport {
+		for _, entry := range entries {
+			handles, replicates := within(folder, []string{"handler"}), within(folder, []string{"replicate"})
+			if replicates && within(entry, []string{"handler"}) || handles && within(entry, []string{"replicate"}) {
+				shared[entry] = true
+			}
+		}
+	}
+	require.ElementsMatch(t, slices.Collect(maps.Keys(shared)), named)
 }
 
 // TestRulesNameFolders checks that no rule outlives its folder.
