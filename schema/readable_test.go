@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +38,20 @@ func migrateAhead(t *testing.T, database Database, ahead int) (db *sql.DB, known
 	db = openTemp(t)
 	require.NoError(t, migrate(context.Background(), db, database, steps))
 	return db, known
+}
+
+// TestTheDesignNamesTheVersionOfEachSchema: who plans an upgrade reads it there.
+func TestTheDesignNamesTheVersionOfEachSchema(t *testing.T) {
+	design, err := os.ReadFile("../docs/design.md")
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(design), "\n## Schema and protocol versions\n\n")
+	sentence, _, _ := strings.Cut(section, "\n\n")
+	for _, database := range []Database{Registry, Access, Ledger} {
+		steps, err := migrations(files, database)
+		require.NoError(t, err)
+		require.Regexp(t, fmt.Sprintf(`(?m)\*\*%s\*\* (?:is )?at version %d\b`, database, len(steps)), sentence,
+			`docs/design.md, "Schema and protocol versions"`)
+	}
 }
 
 func TestAReaderManagesOneVersionMore(t *testing.T) {
