@@ -131,6 +131,12 @@ func TestTheOrderOfFaultsIsTheContractsEverywhere(t *testing.T) {
 		atGuide = at
 	}
 	require.Equal(t, strings.Join(inOrder, ", "), faults)
+	for _, problem := range handler.Problems() {
+		switch problem.Status { // of which the section names the codes one by one
+		case 401, 402, 403, 422, 429, 503:
+			require.Contains(t, contract, "`"+problem.Code+"`", `docs/contract.md, "Which answer wins"`)
+		}
+	}
 }
 
 // TestTheDocumentPassesTheLinter runs Redocly's recommended rules, without exceptions.
