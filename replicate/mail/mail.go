@@ -82,8 +82,8 @@ func New(config Config) *Carrier {
 	return &Carrier{config: config, batch: batchLimit}
 }
 
-// Carry sends the messages one after another on one connection. When that breaks, the rest wait for the
-// next one, without an attempt.
+// Carry sends the messages one after another on one connection. When that breaks, or has not the time for another
+// message, the rest wait for the next one, without an attempt.
 func (c *Carrier) Carry(whole context.Context, list []notice.Notice) []notice.Outcome {
 	ctx, cancel := context.WithTimeout(whole, c.batch)
 	defer cancel()
@@ -97,15 +97,13 @@ func (c *Carrier) Carry(whole context.Context, list []notice.Notice) []notice.Ou
 		return outcomes
 	}
 	defer s.close()
-	for i, n := range list {
-		outcome, usable := c.send(whole, s, n)
-		outcomes[i] = outcome
-		for j := i + 1; !usable && j < len(list); j++ {
-			outcomes[j].State = notice.Untried
+	end, _ := ctx.Deadline()
+	for i, usable := 0, true; i < len(list); i++ {
+		if !usable || i > 0 && time.Until(end) < c.config.Limit { // cut off, a message that was taken would come again
+			outcomes[i].State = notice.Untried
+			continue
 		}
-		if !usable {
-			break
-		}
+		outcomes[i], usable = c.send(whole, s, list[i])
 	}
 	return outcomes
 }

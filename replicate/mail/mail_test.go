@@ -295,6 +295,31 @@ func TestTheTimeOfAConnectionIsBounded(t *testing.T) {
 	require.Less(t, time.Since(began), o.config.Limit/2)
 }
 
+// TestASlowServerIsNoFailure: a message for which the connection has no time left waits for the next one. Cut off in
+// its middle it counted as an attempt, the log blamed the server, and it could come twice.
+func TestASlowServerIsNoFailure(t *testing.T) {
+	o := newOffice(t, mailtest.Options{})
+	o.patient(time.Second)
+	carrier := New(o.config)
+	carrier.batch = 1500 * time.Millisecond
+	o.Open(notice.Way{Channel: notice.Mail, Carrier: carrier, PerDay: PerDay})
+	o.server.Behave(func(at mailtest.Stage, _ *smtp.Conn) error {
+		if at == mailtest.Data {
+			time.Sleep(600 * time.Millisecond)
+		}
+		return nil
+	})
+	for _, owner := range []int64{1, 2, 3} {
+		o.SetMail(owner, 0)
+		require.NoError(t, o.Test(o.Mail(owner)))
+	}
+	for range 3 {
+		o.send()
+	}
+	require.Equal(t, 3, o.Count(`SELECT count(*) FROM notice WHERE delivered_at IS NOT NULL AND attempts = 1`))
+	require.NotContains(t, o.log.String(), "can't be sent")
+}
+
 // TestAConnectionThatBreaksIsMadeAnew: before the message is accepted and after, when nobody knows. What comes
 // again has the same Message-ID.
 func TestAConnectionThatBreaksIsMadeAnew(t *testing.T) {
