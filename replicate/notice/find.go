@@ -43,9 +43,8 @@ const (
 type finding struct {
 	channels [2]any // nil for one that it has not
 	events   []event
-	// told and again are the targets that are notified now of a low balance, and those whose balance
-	// recovered, so that the next time is notified again.
-	told, again []int64
+	// again are the targets whose balance recovered, so that the next time is notified again.
+	again []int64
 }
 
 // find also finds events that were notified already, except for balances: store drops them.
@@ -69,7 +68,6 @@ func (f *finding) balances(ctx context.Context, db querier, now int64) error {
 		}
 		switch {
 		case balance < low && !told:
-			f.told = append(f.told, target)
 			f.events = append(f.events, event{target, account, LowBalance, fmt.Sprint(now), map[string]any{"balance": balance, "threshold": low}})
 		case balance >= low && told:
 			f.again = append(f.again, target)
@@ -166,17 +164,25 @@ func (f *finding) news(ctx context.Context, db querier) error {
 // store stores the events, and drops expired notices, in a transaction.
 func (f *finding) store(ctx context.Context, tx *sql.Tx, now int64) error {
 	for _, e := range f.events {
-		if _, err := e.put(ctx, tx, now); err != nil {
+		stored, err := e.put(ctx, tx, now)
+		if err == nil && stored && e.kind == LowBalance {
+			err = noteLow(ctx, tx, e.target, true)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	for value, targets := range map[int][]int64{1: f.told, 0: f.again} {
-		for _, target := range targets {
-			if _, err := tx.ExecContext(ctx, `UPDATE notice_target SET low_told = ? WHERE id = ?`, value, target); err != nil {
-				return err
-			}
+	for _, target := range f.again {
+		if err := noteLow(ctx, tx, target, false); err != nil {
+			return err
 		}
 	}
 	_, err := tx.ExecContext(ctx, `DELETE FROM notice WHERE next_at IS NULL AND at <= ?`, now-kept.Milliseconds())
+	return err
+}
+
+// noteLow notes whether a target was notified of the balance that is low now.
+func noteLow(ctx context.Context, tx *sql.Tx, target int64, told bool) error {
+	_, err := tx.ExecContext(ctx, `UPDATE notice_target SET low_told = ? WHERE id = ?`, told, target)
 	return err
 }

@@ -213,6 +213,21 @@ func TestTheQueueIsBounded(t *testing.T) {
 	require.Len(t, o.Deliveries(o.Mail(1)), 1)
 }
 
+// TestALowBalanceWaitsForRoom: it is noted as told only with the notice, like whatever else an owner is told once.
+func TestALowBalanceWaitsForRoom(t *testing.T) {
+	o := noticetest.New(t, byWebhook)
+	o.SetWebhook(1, "https://example.com", 50, "")
+	hook := o.Webhook(1)
+	for range notice.MaxWaiting {
+		require.NoError(t, o.Test(hook))
+	}
+	o.Exec(`UPDATE account SET spent = 60`)
+	require.NotContains(t, o.Look(hook), notice.LowBalance, "there is no room")
+	require.Equal(t, []string{notice.LowBalance}, o.Look(hook))
+	o.Now = o.Now.Add(time.Second)
+	require.Empty(t, o.Look(hook), "once")
+}
+
 func TestASecretStaysUntilItIsRenewed(t *testing.T) {
 	o := noticetest.New(t)
 	for i, want := range []bool{true, false, true} {
