@@ -77,8 +77,11 @@ func (d *Dashboard) testMail(v *visit) (answer, error) {
 		if err != nil {
 			return err
 		}
-		return notice.PutTest(ctx, tx, now, *target)
+		return notice.PutTest(ctx, tx, now, *target, testRequest(v))
 	})
+	if errors.Is(err, notice.ErrRepeated) {
+		err = nil // the form was sent twice
+	}
 	if errors.Is(err, notice.ErrFull) {
 		return d.mailWith(v, "Too many messages wait to be sent.", "")
 	}

@@ -82,6 +82,24 @@ func TestAFormThatIsSentTwiceChangesOnce(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM audit WHERE act = 'remove person'`))
 }
 
+// TestATestThatIsAskedForTwiceIsSentOnce, and another form asks for another one.
+func TestATestThatIsAskedForTwiceIsSentOnce(t *testing.T) {
+	w := newWorld(t, withMail)
+	owner, _ := w.owner("Acme", 0)
+	for i, at := range []string{"/settings/webhook", "/settings/mail"} {
+		owner.submit(at, at, "url", "https://example.com/hook", "low", "5")
+		for n := 1; n <= 2; n++ {
+			owner.get(at)
+			form := owner.form()
+			for range 2 {
+				require.Contains(t, owner.do(http.MethodPost, at+"/test", form).text(), "A test is on its way.", at)
+			}
+			require.Equal(t, 2*i+n, w.count(`SELECT count(*) FROM notice WHERE kind = 'test'`), at)
+		}
+	}
+	require.Equal(t, 4, w.count(`SELECT count(*) FROM audit WHERE act IN ('test webhook', 'test e-mail notices')`))
+}
+
 // TestEveryFormHasATokenOfItsOwn: one token for two forms would make the second one a repetition.
 func TestEveryFormHasATokenOfItsOwn(t *testing.T) {
 	w := newWorld(t)

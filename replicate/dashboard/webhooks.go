@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -158,6 +159,11 @@ func (d *Dashboard) changeWebhook(v *visit, act writer.Act, hook notice.Target, 
 	return see(webhookPath, "webhook"), nil
 }
 
+// testRequest identifies the form that asks for a test.
+func testRequest(v *visit) string {
+	return hex.EncodeToString(macOf(v.secret, "test "+v.field("token")))
+}
+
 func (d *Dashboard) testWebhook(v *visit) (answer, error) {
 	err := d.config.Writer.Commit(v.r.Context(), v.act("test webhook", v.user.Account, ""), func(ctx context.Context, tx *sql.Tx, now int64) error {
 		hook, err := notice.ReadWebhook(ctx, tx, v.user.Account)
@@ -167,8 +173,11 @@ func (d *Dashboard) testWebhook(v *visit) (answer, error) {
 		if err != nil {
 			return err
 		}
-		return notice.PutTest(ctx, tx, now, *hook)
+		return notice.PutTest(ctx, tx, now, *hook, testRequest(v))
 	})
+	if errors.Is(err, notice.ErrRepeated) {
+		err = nil // the form was sent twice
+	}
 	if errors.Is(err, notice.ErrFull) {
 		return d.webhookWith(v, "Too many events wait to be delivered: correct the address first.", webhookData{})
 	}

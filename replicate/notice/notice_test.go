@@ -574,7 +574,7 @@ func TestErrorsOfTheLedgerAreReturned(t *testing.T) {
 		"target":     func() error { _, err := notice.ReadWebhook(ended, o.DB, 1); return err },
 		"set":        func() error { _, err := notice.SetWebhook(ended, tx, 0, hook, "", false); return err },
 		"remove":     func() error { return notice.RemoveWebhook(ended, tx, 1) },
-		"test":       func() error { return notice.PutTest(ended, tx, 0, hook) },
+		"test":       func() error { return notice.PutTest(ended, tx, 0, hook, "") },
 	} {
 		require.ErrorIs(t, act(), context.Canceled, what)
 	}

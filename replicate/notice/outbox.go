@@ -29,8 +29,12 @@ const (
 	testsKept = 100
 )
 
-// ErrFull is returned for a test when too many notices are queued.
-var ErrFull = errors.New("too many notices wait to be delivered")
+var (
+	// ErrFull is returned for a test when too many notices are queued.
+	ErrFull = errors.New("too many notices wait to be delivered")
+	// ErrRepeated is returned for a test that was queued before.
+	ErrRepeated = errors.New("the test was queued before")
+)
 
 // event is something to tell a target.
 type event struct {
@@ -63,14 +67,22 @@ func (e event) put(ctx context.Context, tx *sql.Tx, now int64) (stored bool, err
 	return n == 1, err
 }
 
-// PutTest queues a test, in a transaction. It returns ErrFull when too many notices are queued.
-func PutTest(ctx context.Context, tx *sql.Tx, now int64, t Target) error {
+// PutTest queues a test, in a transaction. request identifies the form that asked for it, which may be sent twice.
+func PutTest(ctx context.Context, tx *sql.Tx, now int64, t Target, request string) error {
+	var before bool
+	const query = `SELECT EXISTS (SELECT 1 FROM notice WHERE target = ? AND kind = ? AND about = ?)`
+	if err := tx.QueryRowContext(ctx, query, t.ID, Test, request).Scan(&before); err != nil {
+		return err
+	}
+	if before {
+		return ErrRepeated
+	}
 	const drop = `DELETE FROM notice WHERE id IN (SELECT id FROM notice
 		WHERE target = ? AND kind = ? AND next_at IS NULL ORDER BY at DESC, id LIMIT -1 OFFSET ?)`
 	if _, err := tx.ExecContext(ctx, drop, t.ID, Test, testsKept-1); err != nil {
 		return err
 	}
-	stored, err := event{t.ID, t.Account, Test, rand.Text(), map[string]any{"message": "This is a test."}}.put(ctx, tx, now)
+	stored, err := event{t.ID, t.Account, Test, request, map[string]any{"message": "This is a test."}}.put(ctx, tx, now)
 	if err == nil && !stored {
 		err = ErrFull
 	}

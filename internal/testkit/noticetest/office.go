@@ -3,6 +3,7 @@ package noticetest
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"path/filepath"
 	"testing"
@@ -112,7 +113,9 @@ func (o *Office) Mail(user int64) notice.Target {
 
 // Test asks for a test.
 func (o *Office) Test(target notice.Target) error {
-	return o.Commit(o.Context(), func(ctx context.Context, tx *sql.Tx, now int64) error { return notice.PutTest(ctx, tx, now, target) })
+	return o.Commit(o.Context(), func(ctx context.Context, tx *sql.Tx, now int64) error {
+		return notice.PutTest(ctx, tx, now, target, rand.Text())
+	})
 }
 
 // Look finds notices, and returns the kinds of those pending for the target. They are not sent.
