@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,6 +97,34 @@ func TestEveryFieldIsRequiredAndDescribed(t *testing.T) {
 			}
 		}
 		require.ElementsMatch(t, fields, schema.Required, "%s: every field is always present", name)
+	}
+}
+
+// TestTheContractListsEveryField of the document, and says of the same ones that they are never null.
+func TestTheContractListsEveryField(t *testing.T) {
+	contract, err := os.ReadFile("../../docs/contract.md")
+	require.NoError(t, err)
+	schemas := loadDocument(t).Components.Schemas
+	for title, name := range map[string]string{"Company": "Company", "Director": "Director", "LLP": "LLP", "Search match": "SearchMatch"} {
+		want := map[string]bool{} // by field, whether it is always set
+		for field, property := range schemas[name].Value.Properties {
+			want[field] = !slices.Contains(property.Value.Type.Slice(), "null")
+			if field == "contact" {
+				for part, p := range property.Value.Properties {
+					want["contact."+part] = !slices.Contains(p.Value.Type.Slice(), "null")
+				}
+			}
+		}
+		_, table, found := strings.Cut(string(contract), "\n### "+title+"\n")
+		require.True(t, found, title)
+		table, _, _ = strings.Cut(table, "\n#")
+		listed := map[string]bool{}
+		for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| ([^|]*) \\|").FindAllStringSubmatch(table, -1) {
+			for _, field := range regexp.MustCompile("`([a-z_.]+)`").FindAllStringSubmatch(row[1], -1) {
+				listed[field[1]] = strings.HasSuffix(row[2], ", always")
+			}
+		}
+		require.Equal(t, want, listed, `docs/contract.md, "%s"`, title)
 	}
 }
 
