@@ -1,6 +1,7 @@
 package regedge_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -173,4 +174,43 @@ func TestNamedUnitsAndFilesOfDeployExist(t *testing.T) {
 		}
 	}
 	require.Greater(t, found, 50)
+}
+
+// TestTheReadmeKnowsTheSizeOfTheComponent, to a tenth of a megabyte.
+func TestTheReadmeKnowsTheSizeOfTheComponent(t *testing.T) {
+	component, err := os.Stat("wasm/registry.wasm")
+	require.NoError(t, err)
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	require.Contains(t, string(readme), fmt.Sprintf("WebAssembly component of %.1f MB", float64(component.Size())/1e6))
+}
+
+// TestNamedIdentifiersExist: what documents name as package.Name is declared in a package of that name, and there is each test,
+// benchmark and fuzz target that they name.
+func TestNamedIdentifiersExist(t *testing.T) {
+	declared, all, found := map[string]string{}, "", 0
+	for _, file := range sourceFiles(t) {
+		if filepath.Ext(file) == ".go" {
+			content, err := os.ReadFile(file)
+			require.NoError(t, err)
+			if name := regexp.MustCompile(`(?m)^package (\w+)$`).FindSubmatch(content); name != nil {
+				declared[string(name[1])] += string(content)
+			}
+			all += string(content)
+		}
+	}
+	for file, text := range documents(t) {
+		for _, named := range regexp.MustCompile("`([a-z]+)\\.([A-Z]\\w+)`").FindAllStringSubmatch(text, -1) {
+			if source, ours := declared[named[1]]; ours {
+				found++
+				declares := regexp.MustCompile(`(?m)^(?:func (?:\([^)]*\) )?|type |const |var |\s+)` + named[2] + `\b`)
+				require.True(t, declares.MatchString(source), "%s: %s", file, named[0])
+			}
+		}
+		for _, named := range regexp.MustCompile("`((?:Test|Benchmark|Fuzz)[A-Z]\\w+)`").FindAllStringSubmatch(text, -1) {
+			found++
+			require.True(t, strings.Contains(all, "\nfunc "+named[1]+"("), "%s: %s", file, named[0])
+		}
+	}
+	require.Greater(t, found, 30)
 }
