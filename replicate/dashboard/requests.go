@@ -36,13 +36,13 @@ func (d *Dashboard) requestsPage(v *visit) (answer, error) {
 	data, names := requestsData{Search: strings.TrimSpace(printable(given.Get("search"), maxForm))}, map[int64]string{}
 	for _, k := range keys {
 		names[k.ID] = keyWords(k.ID, k.Name, k.Shown)
-		data.Keys = append(data.Keys, keyChoice{ID: k.ID, Words: names[k.ID]})
 	}
 	if key := given.Get("key"); key != "" {
 		if data.Key, _ = strconv.ParseInt(key, 10, 64); names[data.Key] == "" {
 			return answer{}, errMissing
 		}
 	}
+	data.Keys = keyChoices(keys, names, data.Key)
 	of := writer.RequestQuery{Account: v.user.Account, Key: data.Key}
 	p, err := writer.ListRequests(v.r.Context(), d.config.Ledger, of, writer.ListQuery{Search: data.Search, Limit: requestsShown, Cursor: given.Get("cursor")})
 	if errors.Is(err, writer.ErrMalformed) {

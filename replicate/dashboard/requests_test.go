@@ -60,3 +60,17 @@ func TestAnOwnerFindsTheLastRequests(t *testing.T) {
 	require.Contains(t, p.body, id(1000))
 	require.NotContains(t, p.body, id(500), "the page behind has what was searched for, too")
 }
+
+// TestTheFormOfRequestsOffersSomeKeys: programs that rotate keys leave many behind, and the page listed all.
+func TestTheFormOfRequestsOffersSomeKeys(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 10)
+	for n := range 60 {
+		w.exec(`INSERT INTO api_key (id, account, name, hash, shown, created_at, revoked_at) VALUES (?, ?, 'old', ?, 'abcd', 0, 1)`, 100+n, account, []byte{byte(n)})
+	}
+	p := b.get("/requests?key=101")
+	require.Contains(t, p.body, `<option value="101" selected>`)
+	require.Contains(t, p.body, `<option value="159">`)
+	require.NotContains(t, p.body, `<option value="102">`)
+	require.NotContains(t, b.get("/usage").body, `<option value="102">`)
+}

@@ -47,6 +47,16 @@ type keyChoice struct {
 	Words string
 }
 
+// keyChoices lists keys for a form: the newest maxUsageKeys, active ones, and the one that is selected.
+func keyChoices(keys []writer.Key, names map[int64]string, selected int64) (list []keyChoice) {
+	for i := len(keys) - 1; i >= 0; i-- {
+		if k := keys[i]; k.Active() || k.ID == selected || len(list) < maxUsageKeys {
+			list = append(list, keyChoice{k.ID, names[k.ID]})
+		}
+	}
+	return list
+}
+
 // usageRange is a link to another range.
 type usageRange struct {
 	Query template.URL
@@ -155,12 +165,7 @@ func (d *Dashboard) usageOf(v *visit, account int64, path string) (answer, error
 	if asked.query.Endpoint != 0 {
 		data.Endpoint = asked.query.Endpoint.String()
 	}
-	for i := len(asked.keys) - 1; i >= 0; i-- {
-		k := asked.keys[i]
-		if k.Active() || k.ID == data.Key || len(data.Keys) < maxUsageKeys {
-			data.Keys = append(data.Keys, keyChoice{k.ID, asked.names[k.ID]})
-		}
-	}
+	data.Keys = keyChoices(asked.keys, asked.names, data.Key)
 	data.Ranges = d.usageRanges(asked)
 	page := answer{page: "usage", title: "Usage", error: words, data: &data}
 	if words != "" {
