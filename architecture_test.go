@@ -183,6 +183,24 @@ func TestTheArchitectureNamesWhatHandlerAndReplicateShare(t *testing.T) {
 	require.ElementsMatch(t, slices.Collect(maps.Keys(shared)), named)
 }
 
+// TestTheArchitectureNamesEachFolder at the top, so that nobody has to guess what one is for.
+func TestTheArchitectureNamesEachFolder(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	require.NoError(t, err)
+	out, err := exec.Command("git", "ls-tree", "-d", "--name-only", "HEAD").Output()
+	if err != nil {
+		t.Skip("needs git's list of the folders")
+	}
+	folders := strings.Fields(string(out))
+	require.Greater(t, len(folders), 5)
+	for _, folder := range folders {
+		if !strings.HasPrefix(folder, ".") {
+			named := regexp.MustCompile("`" + folder + "[`/]|\\]\\(" + folder + "/")
+			require.True(t, named.Match(text), "ARCHITECTURE.md, \"Packages\": %s", folder)
+		}
+	}
+}
+
 // TestRulesNameFolders checks that no rule outlives its folder.
 func TestRulesNameFolders(t *testing.T) {
 	for _, folder := range slices.Concat(slices.Collect(maps.Keys(mayImport)), slices.Collect(maps.Keys(neverImport))) {
