@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -477,6 +478,22 @@ func TestAnAttemptIsMadeAgainAfterEverLongerPauses(t *testing.T) {
 		o.Now = o.Now.Add(pause - time.Millisecond)
 		require.Zero(t, o.Send(notice.Webhook), "not yet")
 		o.Now = o.Now.Add(time.Millisecond)
+	}
+}
+
+// TestTheDocumentsSayHowOftenItIsTried: in all, the first attempt included.
+func TestTheDocumentsSayHowOftenItIsTried(t *testing.T) {
+	var whole time.Duration
+	for n := 1; n < notice.MaxAttempts; n++ {
+		whole += notice.PauseAfter(n)
+	}
+	require.InDelta(t, 48, whole.Hours(), 4)
+	for file, words := range map[string]string{
+		"../../docs/operations.md": "is tried %d times in all, in about two days", "../../docs/design.md": "%d times in about two days, so at least once",
+	} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.True(t, strings.Contains(string(text), fmt.Sprintf(words, notice.MaxAttempts)), file)
 	}
 }
 
