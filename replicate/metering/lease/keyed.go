@@ -39,6 +39,7 @@ type keyed struct {
 	moment
 	outcome charge.Outcome
 	voided  bool
+	doubted bool // a retry ended a doubt about it; not stored
 }
 
 // moment is a point in time by two clocks.
@@ -140,7 +141,10 @@ func (s *EdgeState) chargedBefore(now int64, r *charge.Request, id sum, a *accou
 	case k.outcome == charge.NotFound && r.Outcome == charge.Found:
 		return Answer{}, false
 	}
-	s.doubts.dispel(s.recent.sum(k.id))
+	if id := s.recent.sum(k.id); s.doubts.open[id] {
+		s.doubts.dispel(id)
+		k.doubted = true
+	}
 	v.Replayed = true
 	v.CreditsRemaining = max(a.balance-a.unreported, 0)
 	// Logged and Repeated: the charge may be in a group that is not written yet, and may fail. The id

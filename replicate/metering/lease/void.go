@@ -123,10 +123,11 @@ func (s *EdgeState) Doubt(now int64, id string) {
 	d.waiting = append(d.waiting, doubt{id, now})
 }
 
-// DoubtReplayed is Doubt for a request that was answered Replayed: the charge is under another id.
+// DoubtReplayed is Doubt for a request that was answered Replayed. The charge is under another id, and in doubt only if it
+// was before: else its client got the lookup then.
 func (s *EdgeState) DoubtReplayed(now int64, r *charge.Request) {
-	if s.Replays(r) {
-		s.Doubt(now, s.keyed.last(nameOf(r)).id)
+	if k := s.keyed.last(nameOf(r)); s.Replays(r) && k.doubted {
+		s.Doubt(now, k.id)
 	}
 }
 

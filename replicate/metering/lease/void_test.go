@@ -176,6 +176,16 @@ func TestARetryUnderItsKeyEndsTheDoubt(t *testing.T) {
 	require.Equal(t, 1, edge.Unresolved(), "the charge does not stand any more")
 }
 
+// TestALostRetryOfADeliveredLookupIsNotInDoubt: its client has what it paid for.
+func TestALostRetryOfADeliveredLookupIsNotInDoubt(t *testing.T) {
+	edge, _ := granted(t, 10)
+	require.Empty(t, outcomeOf(edge, start, keyedRequest("delivered", charge.Found, 1, 1)))
+	again := keyedRequest("again", charge.Found, 1, 1)
+	require.Equal(t, "replayed", outcomeOf(edge, start+1, again))
+	edge.DoubtReplayed(start+1, again)
+	require.Zero(t, edge.Unresolved())
+}
+
 // TestADoubtThatWaitsIsNotLost behind one that is due, since its clock was ahead.
 func TestADoubtThatWaitsIsNotLost(t *testing.T) {
 	edge, _ := granted(t, 10)
