@@ -299,13 +299,13 @@ func TestTheTimeOfAConnectionIsBounded(t *testing.T) {
 // its middle it counted as an attempt, the log blamed the server, and it could come twice.
 func TestASlowServerIsNoFailure(t *testing.T) {
 	o := newOffice(t, mailtest.Options{})
-	o.patient(time.Second)
+	o.patient(10 * time.Second)
 	carrier := New(o.config)
-	carrier.batch = 1500 * time.Millisecond
+	carrier.batch = 2800 * time.Millisecond
 	o.Open(notice.Way{Channel: notice.Mail, Carrier: carrier, PerDay: PerDay})
 	o.server.Behave(func(at mailtest.Stage, _ *smtp.Conn) error {
 		if at == mailtest.Data {
-			time.Sleep(600 * time.Millisecond)
+			time.Sleep(time.Second)
 		}
 		return nil
 	})
