@@ -228,7 +228,20 @@ func (c *cluster) settled() {
 		require.LessOrEqual(c.t, p.Spent, c.served[id], "account %d pays for what it got", id)
 		require.GreaterOrEqual(c.t, p.Spent, c.served[id]-c.missing[id]-c.beyond(id), "account %d pays for all it got", id)
 		c.checkJournal(id)
+		c.checkNotes(id)
 	}
+}
+
+// checkNotes checks that the notes of charges beyond a lease count them, and that the rest of the usage was debited: an
+// owner's statement is made of both (dashboard/credits.go).
+func (c *cluster) checkNotes(id int64) {
+	const query = `SELECT spent, (SELECT coalesce(sum(count), 0) FROM usage WHERE account = ?1 AND outcome = 1),
+		(SELECT coalesce(sum(CAST(note AS INTEGER) * iif(note LIKE '% taken back', -1, 1)), 0) FROM credit_entry
+			WHERE account = ?1 AND kind = 'spent' AND amount = 0 AND note LIKE '% charges beyond the lease of %') FROM account WHERE id = ?1`
+	var spent, used, noted int64
+	require.NoError(c.t, c.db.QueryRow(query, id).Scan(&spent, &used, &noted))
+	require.Equal(c.t, c.beyond(id), noted, "charges of account %d beyond leases", id)
+	require.Equal(c.t, used-noted, spent, "usage of account %d that was debited", id)
 }
 
 // beyond counts the charges that were made beyond a lease: by an older copy of a state
