@@ -8,8 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/ncruces/go-sqlite3"
 
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
@@ -48,6 +51,9 @@ var kept = []struct{ name, columns string }{
 // both. The file has the release's row already, and nothing is written afterwards. It is made among the
 // snapshots: another user may control the primary's directory.
 func (p *pusher) handOver(ctx context.Context) error {
+	if err := p.checkClaimThere(ctx); err != nil {
+		return err
+	}
 	made, err := os.CreateTemp(p.config.Snapshots, handedOver) // pushes to other primaries may share the folder
 	if err != nil {
 		return fmt.Errorf("hand the file over: %w", err)
@@ -68,6 +74,51 @@ func (p *pusher) handOver(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("hand the file over: %w", err), removeDatabase(file))
 	}
 	return p.awaitSeed(ctx)
+}
+
+// checkClaimThere refuses a directory whose database is another one than that in which this push has just claimed its place:
+// the primary there, such as that of access, would give the registry the place of its own database. What can't be read is
+// left to the primary.
+func (p *pusher) checkClaimThere(ctx context.Context) error {
+	dir := string(p.config.PrimaryDir)
+	if !regularIn(dir, sqld.File(dir)) {
+		return nil
+	}
+	db, err := schema.OpenReadOnly(sqld.File(dir))
+	if err != nil {
+		return nil
+	}
+	defer db.Close()
+	var token string
+	err = db.QueryRowContext(ctx, `SELECT token FROM pushing`).Scan(&token)
+	switch {
+	case err == nil && token == p.token:
+		return nil
+	case err != nil && !errors.Is(err, sql.ErrNoRows) && !errors.Is(err, sqlite3.ERROR): // ERROR for one without such a table
+		return nil
+	}
+	if _, err := p.committed(ctx); err != nil { // another push may have claimed it since
+		return err
+	}
+	return fmt.Errorf("%w from %s: %w", ErrNotTaken, dir, errAnotherDatabase)
+}
+
+// errAnotherDatabase is the reason why a directory gets no file.
+var errAnotherDatabase = errors.New("it has another database than the primary that was asked")
+
+// regularIn reports whether a path below a directory is a file, to which no link leads out of the directory.
+func regularIn(dir, path string) bool {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	below, err := filepath.Rel(dir, path)
+	if err != nil {
+		return false
+	}
+	info, err := root.Stat(below)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // makeSeed makes the file.

@@ -12,6 +12,7 @@ import (
 
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
+	"regedge/schema"
 )
 
 // whole is the configuration of a push that may hand the file over.
@@ -199,6 +200,30 @@ func TestAFileThatNobodyTakesIsAnError(t *testing.T) {
 	require.NotErrorIs(t, err, sqld.ErrNoPrimary)
 	require.False(t, config.PrimaryDir.Waits())
 	require.Empty(t, dump(t, f.primary(), "SELECT id FROM release"))
+}
+
+// TestAnotherPrimaryGetsNoFile: that of access lies beside the registry's, and would lose its keys; one of another registry would
+// lose that.
+func TestAnotherPrimaryGetsNoFile(t *testing.T) {
+	f := newFixture(t)
+	release := f.snapshot()
+	for _, database := range []schema.Database{schema.Access, schema.Registry} {
+		other := sqldtest.Primary(t)
+		client := sqldtest.Open(t, other)
+		require.NoError(t, schema.Migrate(t.Context(), client, database))
+		config := f.whole(release)
+		config.PrimaryDir = sqld.Seed(other.Dir)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // it would wait for what the other primary has taken
+		_, err := Run(ctx, config)
+		cancel()
+		require.ErrorIs(t, err, ErrNotTaken)
+		require.ErrorContains(t, err, other.Dir+": it has another database than the primary that was asked")
+		require.False(t, config.PrimaryDir.Waits())
+		found, err := schema.Version(t.Context(), client, database)
+		require.NoError(t, err)
+		require.Positive(t, found, "its database is the one before")
+	}
+	require.True(t, f.run(f.whole(release)).Whole)
 }
 
 // TestARollbackOfAnInterruptedPushIsNotDoneBeforeItsFileIsTaken: its release is the newest at the primary all the time, beside
