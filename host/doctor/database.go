@@ -77,9 +77,14 @@ func (e *Exam) File(ctx context.Context, database schema.Database, path string, 
 	e.contents(ctx, db, Server{Database: database, MaxAge: maxAge}, path)
 }
 
-// contents notes the age and the release of an open database; place is its file or address.
+// contents notes the age and the release of an open database, and whether it is another one; place is its file or address.
 func (e *Exam) contents(ctx context.Context, db *sql.DB, s Server, place string) {
 	what := string(s.Database)
+	var other *schema.OtherError
+	if _, err := schema.Version(ctx, db, s.Database); errors.As(err, &other) && other.Found != "" {
+		e.Wrong(what, "is the address or the directory of another database given here, or does its replica follow another primary? If a primary itself holds the wrong one: start an empty one (docs/operations.md, \"Backup and restore\")", "%s: %v", place, err)
+		return
+	}
 	release := ""
 	if s.Database == schema.Registry {
 		err := db.QueryRowContext(ctx, selectRelease).Scan(&release)

@@ -258,6 +258,20 @@ func TestADatabaseTellsItsAgeAndItsNewestRelease(t *testing.T) {
 	require.Equal(t, "it is 1h0m3s behind, more than the 1m0s that it may be ("+path+", and has release new)", late.Found)
 }
 
+// TestAnotherDatabaseIsNotTakenForTheOneThatIsMeant: a replica that follows the other primary is as new as that.
+func TestAnotherDatabaseIsNotTakenForTheOneThatIsMeant(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data")
+	db, err := schema.OpenFile(path)
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+	_, err = db.Exec(`INSERT INTO heartbeat VALUES (1, ?)`, exam().Now().UnixMilli())
+	require.NoError(t, err)
+	f := found(t, func(e *Exam) { e.File(t.Context(), schema.Access, path, time.Minute) })
+	require.Equal(t, []any{Wrong, path + ": this is the registry database: name the access database"}, []any{f.Level, f.Found})
+	require.Contains(t, f.Do, "does its replica follow another primary")
+}
+
 // TestWhoHoldsTheLedgerIsTold, and whether it was heard lately.
 func TestWhoHoldsTheLedgerIsTold(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.db")
