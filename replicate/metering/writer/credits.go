@@ -46,6 +46,12 @@ func (w *Writer) changeCredits(r *http.Request, p httprouter.Params) (any, error
 	if body.Kind == "" {
 		body.Kind = Bought
 	}
+	switch {
+	case body.Kind != Bought && body.Kind != Compensated:
+		return nil, fmt.Errorf("%w: kind is %s or %s", ErrMalformed, Bought, Compensated)
+	case body.Kind == Compensated && body.Amount < 0:
+		return nil, fmt.Errorf("%w: only credits of the kind %s are taken away", ErrMalformed, Bought)
+	}
 	change := func(ctx context.Context, tx *sql.Tx, now int64, l *ledger.Ledger) error {
 		if _, err := readAccountRow(ctx, tx, now, id); err != nil {
 			return err

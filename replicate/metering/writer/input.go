@@ -2,11 +2,14 @@ package writer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -66,12 +69,51 @@ func readBody(r *http.Request, into any) error {
 	d := json.NewDecoder(io.LimitReader(r.Body, maxBody))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return fmt.Errorf("%w: %w", ErrMalformed, err)
+		return fmt.Errorf("%w: %s", ErrMalformed, bodyFault(err))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return fmt.Errorf("%w: something follows the JSON value", ErrMalformed)
 	}
 	return nil
+}
+
+// bodyFault says what is wrong with a body, without the words of the decoder for types of Go.
+func bodyFault(err error) string {
+	unknown, isUnknown := strings.CutPrefix(err.Error(), "json: unknown field ")
+	var wrongType *json.UnmarshalTypeError
+	var notTime *time.ParseError
+	switch {
+	case isUnknown:
+		return "there is no field " + unknown
+	case errors.As(err, &wrongType) && wrongType.Field == "":
+		return "the body is a JSON object, not: " + wrongType.Value
+	case errors.As(err, &wrongType):
+		return fmt.Sprintf("the field %s is %s, not: %s", strings.ToLower(wrongType.Field), jsonName(wrongType.Type), wrongType.Value)
+	case errors.As(err, &notTime):
+		return strconv.Quote(notTime.Value) + " is not a time such as 2026-01-31T00:00:00Z"
+	case strings.HasPrefix(err.Error(), "Time.UnmarshalJSON"):
+		return "a time is a string such as 2026-01-31T00:00:00Z"
+	case err == io.EOF:
+		return "there is no body, which is a JSON object"
+	case err == io.ErrUnexpectedEOF:
+		return fmt.Sprintf("the body ends within its JSON object, or is longer than %d bytes", maxBody)
+	}
+	return "the body is not JSON: " + err.Error()
+}
+
+// jsonName is what a value of a type is called in JSON.
+func jsonName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Slice:
+		return "an array"
+	case reflect.String:
+		return "a string"
+	}
+	return "an object"
 }
 
 // readID reads the id of an account or a key from the path.
