@@ -113,7 +113,9 @@ func TestOtherMethodsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
 	for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch, "TRACE", http.MethodOptions, http.MethodHead} {
-		require.Equal(t, http.StatusMethodNotAllowed, b.do(method, "/sign-in", nil).StatusCode, method)
+		refused := b.do(method, "/sign-in", nil)
+		require.Equal(t, http.StatusMethodNotAllowed, refused.StatusCode, method)
+		require.Equal(t, "GET, POST", refused.Header.Get("Allow"), method)
 	}
 	require.Equal(t, http.StatusMethodNotAllowed, b.get("/sign-out").StatusCode, "nothing changes by a link")
 	require.Contains(t, b.seen.text(), "This page does not take that method.")

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/julienschmidt/httprouter"
+
+	"regedge/replicate/metering/writer"
 )
 
 // Handler serves the pages and passes API paths on to the writer's API.
@@ -46,7 +48,7 @@ func (d *Dashboard) routes() http.Handler {
 	r := router{httprouter.New()}
 	r.RedirectFixedPath, r.RedirectTrailingSlash, r.HandleOPTIONS = false, false, false
 	r.NotFound = d.refusing(errMissing)
-	r.MethodNotAllowed = d.refusing(errMethod)
+	r.MethodNotAllowed = writer.WithoutOptions(d.refusing(errMethod))
 	r.GET("/assets/:file", d.asset)
 	d.guestRoutes(r)
 	d.ownerRoutes(r)

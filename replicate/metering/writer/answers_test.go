@@ -238,3 +238,15 @@ func TestTokensAreCheckedWhileTheyChange(t *testing.T) {
 	running.Wait()
 	require.Zero(t, w.offenders.count())
 }
+
+// TestAMethodThatIsRefusedIsNotAllowed: the router would name OPTIONS, which is refused everywhere.
+func TestAMethodThatIsRefusedIsNotAllowed(t *testing.T) {
+	w, _, _ := runForRoles(t)
+	for _, c := range [][3]string{
+		{http.MethodOptions, "/v1/accounts", "GET, POST"}, {http.MethodPut, "/v1/accounts", "GET, POST"}, {http.MethodPost, "/readyz", "GET"},
+	} {
+		answer := answerTo(w, firstOperator, c[0], c[1], nil)
+		require.Equal(t, http.StatusMethodNotAllowed, answer.Code, c)
+		require.Equal(t, c[2], answer.Header().Get("Allow"), c)
+	}
+}

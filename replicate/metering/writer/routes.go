@@ -8,6 +8,8 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/julienschmidt/httprouter"
 )
@@ -88,11 +90,21 @@ func (w *Writer) routes() http.Handler {
 	r := httprouter.New()
 	r.RedirectTrailingSlash, r.RedirectFixedPath, r.HandleOPTIONS = false, false, false
 	r.NotFound = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, errNoRoute) })
-	r.MethodNotAllowed = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, ErrMethod) })
+	r.MethodNotAllowed = WithoutOptions(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { w.fail(rw, r, ErrMethod) }))
 	for _, route := range w.table() {
 		r.Handle(route.method, route.path, w.metrics.timed(route, named(route.path, w.traced(route, w.guarded(route)))))
 	}
 	return identified(r)
+}
+
+// WithoutOptions takes OPTIONS out of Allow, where the router puts it without being asked: it is refused as well.
+func WithoutOptions(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		allowed := strings.Split(rw.Header().Get("Allow"), ", ")
+		allowed = slices.DeleteFunc(allowed, func(method string) bool { return method == http.MethodOptions })
+		rw.Header().Set("Allow", strings.Join(allowed, ", "))
+		next.ServeHTTP(rw, r)
+	})
 }
 
 // RequestIDHeader names the id of a request, on every answer and in the writer's log.
