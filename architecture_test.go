@@ -105,7 +105,7 @@ var mayImport = map[string][]string{
 		"handler", "handler/charge", "host/engine", "host/hint", "host/server", "host/service", "host/sqlite",
 		"replicate/...", "schema",
 	},
-	"host/devdata": {"host/edge", "host/hint", "host/service", "replicate/...", "schema/..."},
+	"host/devdata": {"handler/ident", "host/edge", "host/hint", "host/service", "replicate/...", "schema/..."},
 
 	"web":      {},
 	"testdata": {},

@@ -143,7 +143,12 @@ func (n *devNode) openWriter(ctx context.Context, closers *service.Closers) (*wr
 
 // run prepares the data of the first start through the writer, and serves lookups.
 func (n *devNode) run(ctx context.Context) (err error) {
-	if err := n.data.Provision(ctx, writer.NewClient(inProcess, n.data.OperatorToken, n.client), n.pages); err != nil {
+	operator := writer.NewClient(inProcess, n.data.OperatorToken, n.client)
+	if err := n.data.Provision(ctx, operator, n.pages); err != nil {
+		return err
+	}
+	keyWorks, err := n.data.KeyWorks(ctx, operator)
+	if err != nil {
 		return err
 	}
 	n.config.Meter, err = edge.OpenMeter(n.config.Metrics, meter.Config{
@@ -159,7 +164,7 @@ func (n *devNode) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := n.greet(ctx); err != nil {
+	if err := n.greet(ctx, keyWorks); err != nil {
 		return err
 	}
 	report := node.Report(edge.Reporter{
@@ -183,7 +188,7 @@ ORDER BY c.company_name LIKE '%MADE-UP%', c.status <> 'ACTIVE', NOT EXISTS (
 LIMIT 1`
 
 // greet prints what a developer needs: addresses, keys, and a line to paste.
-func (n *devNode) greet(ctx context.Context) error {
+func (n *devNode) greet(ctx context.Context, keyWorks bool) error {
 	var example handler.Result
 	if err := n.config.Registry.Query(ctx, exampleStatement, nil, &example); err != nil {
 		return fmt.Errorf("find an example: %w", err)
@@ -194,6 +199,10 @@ func (n *devNode) greet(ctx context.Context) error {
 	exampleKey := ident.SandboxKey
 	if example.Rows() > 0 {
 		cin, name, exampleKey = example.Values[0].Text, example.Values[1].Text, key
+	}
+	if !keyWorks {
+		key = "none: it was revoked or replaced. Make another with " + programName() + " key add"
+		exampleKey = ident.SandboxKey
 	}
 	fmt.Fprintf(n.main.Stdout, `regedge is running on the files in %s. Ctrl-C stops it.
 

@@ -139,6 +139,33 @@ func TestWhatDevShowsStaysTheSame(t *testing.T) {
 }
 
 // TestALostLedgerIsRefused: with a new one dev ran, and its key and its node got 401 for ever.
+// TestAKeyThatWasRevokedOrReplacedIsKnown, since it can't be shown as one that works.
+func TestAKeyThatWasRevokedOrReplacedIsKnown(t *testing.T) {
+	s, stop := start(t, t.TempDir())
+	defer stop()
+	require.NoError(t, s.Provision(t.Context(), s.client, s.pages))
+	works := func() bool {
+		t.Helper()
+		works, err := s.KeyWorks(t.Context(), s.client)
+		require.NoError(t, err)
+		return works
+	}
+	require.True(t, works())
+	_, err := s.client.RotateKey(t.Context(), 1, time.Hour)
+	require.NoError(t, err)
+	require.True(t, works(), "for an hour")
+	_, err = s.client.RotateKey(t.Context(), 1, 0)
+	require.NoError(t, err)
+	require.False(t, works())
+	made, err := s.client.AddKey(t.Context(), 1, "another")
+	require.NoError(t, err)
+	s.LiveKey = made.Secret
+	require.True(t, works())
+	_, err = s.client.RevokeKey(t.Context(), made.ID)
+	require.NoError(t, err)
+	require.False(t, works())
+}
+
 func TestALostLedgerIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s, stop := start(t, dir)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 
+	"regedge/handler/ident"
 	"regedge/replicate/dashboard"
 	"regedge/replicate/metering/writer"
 )
@@ -75,6 +76,25 @@ func (d *Data) makeAccount(ctx context.Context, w *writer.Client) error {
 	}
 	d.LiveKey = key.Secret
 	return d.save()
+}
+
+// KeyWorks reports whether the key of the first start has neither been revoked nor got another secret since.
+func (d *Data) KeyWorks(ctx context.Context, w *writer.Client) (bool, error) {
+	accounts, err := w.Accounts(ctx)
+	if err != nil {
+		return false, err
+	}
+	shown := ident.KeyShown(d.LiveKey)
+	for _, account := range accounts {
+		keys, err := w.Keys(ctx, account.ID)
+		if err != nil {
+			return false, err
+		}
+		if slices.ContainsFunc(keys, func(k writer.Key) bool { return k.Active() && (k.Shown == shown || k.OldShown == shown) }) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 func isDemo(a writer.Account) bool { return a.Name == demoAccount }
