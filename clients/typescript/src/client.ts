@@ -19,38 +19,41 @@ const maxBody = 1 << 20;
 
 export interface ClientOptions {
   /** The address of the service, without /v1. */
-  baseUrl?: string;
+  baseUrl?: string | undefined;
   /** A live key, or SANDBOX_KEY, the default. A live key does not belong into a web page. */
-  apiKey?: string;
+  apiKey?: string | undefined;
   /** Milliseconds for one attempt, from connecting to the last byte. The default is 10,000. */
-  timeout?: number;
+  timeout?: number | undefined;
   /** How often a call is repeated at most. The default is 3; 0 for never. */
-  maxRetries?: number;
+  maxRetries?: number | undefined;
   /**
    * The longest pause before a retry in milliseconds; the default is 30,000. When the service asks for a
    * longer one (a monthly volume that is used up), its error is thrown at once.
    */
-  maxWait?: number;
+  maxWait?: number | undefined;
   /** Sent with each request, for example a traceparent. */
-  headers?: Record<string, string>;
+  headers?: Record<string, string> | undefined;
   /** Sends the requests; the default is the global fetch. */
-  fetch?: typeof fetch;
+  fetch?: typeof fetch | undefined;
 }
 
 export interface CallOptions {
   /** Ends the call, with its attempts and pauses. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /**
    * 1 to 64 printable ASCII characters. Without it each call has a random one. Give one to
    * repeat a call that threw an UnansweredError without being charged twice.
    */
-  idempotencyKey?: string;
+  idempotencyKey?: string | undefined;
 }
 
 export interface SearchOptions extends CallOptions {
   /** The most matches to return, 1 to 10; 5 when absent. */
-  limit?: number;
+  limit?: number | undefined;
 }
+
+/** Options with their defaults. */
+type Settings = { [Name in keyof ClientOptions]-?: NonNullable<ClientOptions[Name]> };
 
 /**
  * Calls the API. An answer that is not a success is thrown as ApiError.
@@ -60,7 +63,7 @@ export interface SearchOptions extends CallOptions {
  * whose answer was lost is not charged again by the edge that answered it.
  */
 export class Client {
-  readonly #options: Required<ClientOptions>;
+  readonly #options: Settings;
 
   constructor(options: ClientOptions = {}) {
     // An option that is undefined, as an environment variable that is not set, takes its default.

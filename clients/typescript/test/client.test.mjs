@@ -1,8 +1,13 @@
 // Run by `npm test` in clients/typescript.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { getEventListeners } from "node:events";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { ApiError, Client, UnansweredError } from "../dist/index.js";
 import { rateLimit, retryAfter, suggestions } from "../dist/headers.js";
 
@@ -262,6 +267,21 @@ test("an option that is undefined takes its default", async (t) => {
   };
   await client({ apiKey: undefined, timeout: undefined, fetch: asked }).findLlp("AAA-0001");
   assert.equal(key, "Bearer reg_sandbox_public");
+});
+
+test("the README's program compiles under the strictest options of the compiler", (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "regedge-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const here = (path) => fileURLToPath(new URL("../" + path, import.meta.url));
+  const [, program] = /```ts\n(.*?)```/s.exec(readFileSync(here("README.md"), "utf8"));
+  writeFileSync(join(folder, "main.mts"), "declare const process: { env: Record<string, string | undefined> };\n" + program);
+  const compilerOptions = {
+    strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noEmit: true, target: "ES2022", module: "NodeNext",
+    lib: ["ES2022", "DOM", "DOM.Iterable"], types: [], paths: { regedge: [here("dist/index.d.ts")] },
+  };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["main.mts"] }));
+  const { status, stdout } = spawnSync(here("node_modules/.bin/tsc"), ["-p", folder], { encoding: "utf8" });
+  assert.equal(status, 0, stdout);
 });
 
 test("suggestions are a list of strings", () => {
