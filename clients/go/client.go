@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,6 +62,9 @@ func New(config Config) (*Client, error) {
 		config.APIKey = SandboxKey
 	}
 	base, err := url.Parse(config.BaseURL)
+	if err == nil && base.Port() != "" {
+		_, err = strconv.ParseUint(base.Port(), 10, 16)
+	}
 	switch {
 	case err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "":
 		return nil, fmt.Errorf("BaseURL: want an address such as %s, got %q", DefaultBaseURL, config.BaseURL)
@@ -70,6 +74,11 @@ func New(config Config) (*Client, error) {
 		return nil, fmt.Errorf("BaseURL: want the address without /v1, which each call adds; got %q", config.BaseURL)
 	case strings.ContainsFunc(config.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return nil, errors.New("APIKey: it has a character that no key has, such as a space or a line end")
+	}
+	for name, values := range config.Header {
+		if !isToken(name) || slices.ContainsFunc(values, hasControl) {
+			return nil, fmt.Errorf("Header: the field %q can't be sent", name)
+		}
 	}
 	if config.Timeout <= 0 {
 		config.Timeout = defaultTimeout
@@ -84,6 +93,17 @@ func New(config Config) (*Client, error) {
 		config.HTTPClient = newHTTPClient()
 	}
 	return &Client{config: config, base: strings.TrimRight(config.BaseURL, "/"), sleep: sleep}, nil
+}
+
+// isToken reports whether a header field may have a name (RFC 9110, section 5.6.2). With another each attempt would fail as
+// without a connection.
+func isToken(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) })
+}
+
+// hasControl reports whether no header field may have a value (RFC 9110, section 5.5).
+func hasControl(value string) bool {
+	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // newHTTPClient keeps far fewer idle connections than an edge allows one address. It follows no

@@ -261,6 +261,7 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 	}
 	for address, want := range map[string]string{
 		"127.0.0.1:8080":             `BaseURL: want an address such as http://127.0.0.1:8080, got "127.0.0.1:8080"`,
+		"http://127.0.0.1:99999":     `BaseURL: want an address such as http://127.0.0.1:8080, got "http://127.0.0.1:99999"`,
 		"https://api.example.org/v1": `BaseURL: want the address without /v1, which each call adds; got "https://api.example.org/v1"`,
 		"http://127.0.0.1:8080?a=1":  `BaseURL: want the address without ? and #; got "http://127.0.0.1:8080?a=1"`,
 		"http://127.0.0.1:8080/#a":   `BaseURL: want the address without ? and #; got "http://127.0.0.1:8080/#a"`,
@@ -269,6 +270,17 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		if _, err := New(Config{BaseURL: address}); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", address, err, want)
 		}
+	}
+}
+
+func TestAHeaderThatCanNotBeSentIsRefused(t *testing.T) {
+	for _, header := range []http.Header{{"no name": {"x"}}, {"": {"x"}}, {"a:b": {"x"}}, {"é": {"x"}}, {"X": {"fine", "a\nb"}}, {"X": {"a\x7fb"}}} {
+		if _, err := New(Config{Header: header}); err == nil || !strings.Contains(err.Error(), "can't be sent") {
+			t.Errorf("%q: got %v", header, err)
+		}
+	}
+	if _, err := New(Config{Header: http.Header{"traceparent": {"00-1"}, "X-Name": {"\tcafé "}, "X-None": nil}}); err != nil {
+		t.Error(err)
 	}
 }
 
