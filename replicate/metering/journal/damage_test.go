@@ -113,6 +113,25 @@ func TestWhatWasWrittenDuringASyncMayBeTorn(t *testing.T) {
 	require.False(t, found.damaged())
 }
 
+// TestASyncMarksNothingThatWasWrittenMeanwhile: a power cut may have taken that, and it is no damage then.
+func TestASyncMarksNothingThatWasWrittenMeanwhile(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, put(j, k, "charge 0", true))
+	d.syncing = func() {
+		d.syncing = nil
+		require.NoError(t, put(j, k, "charge 1", true))
+	}
+	require.NoError(t, j.Sync())
+	require.NoError(t, put(j, k, "charge 2", true))
+	name := segmentName(1)
+	flip(d, name, where(d, name, "charge 1"))
+	_, _, records, found := opened(t, d, k)
+	require.Equal(t, charges(0, 1), records)
+	require.Empty(t, found.Damaged)
+	require.Positive(t, found.Torn)
+}
+
 // TestASegmentIsCompleteOnceItWasClosed, unless the journal went on in it, since no other could begin.
 func TestASegmentIsCompleteOnceItWasClosed(t *testing.T) {
 	for written, complete := range map[int64]bool{16: true, 17: false} {

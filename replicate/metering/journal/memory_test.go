@@ -16,8 +16,9 @@ type disk struct {
 	syncs    int // of files so far
 	writes   int
 	truncErr error
-	openErr  error // of reading a file
-	keepsOld error // of removing a file that is there
+	openErr  error  // of reading a file
+	keepsOld error  // of removing a file that is there
+	syncing  func() // called by each sync of a file, once its bytes are on their way
 	// What a power cut leaves: the bytes of each file that were synced, if its name was.
 	synced map[*bytes.Buffer]int
 	named  map[string]bool
@@ -108,6 +109,9 @@ func (f *diskFile) Sync() error {
 	f.d.syncs++
 	if f.d.syncErr == nil {
 		f.d.synced[f.b] = f.b.Len()
+	}
+	if f.d.syncing != nil {
+		f.d.syncing()
 	}
 	return f.d.syncErr
 }
