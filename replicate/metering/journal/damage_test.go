@@ -225,6 +225,15 @@ func TestWhatIsNoSegmentIsSetAside(t *testing.T) {
 	require.True(t, found.Lost)
 	require.Equal(t, []string{segmentName(4)}, found.Damaged)
 	require.ElementsMatch(t, []string{segmentName(4) + corruptSuffix, segmentName(5)}, slices.Collect(maps.Keys(d.files)))
+
+	d = newDisk() // both segments
+	for _, name := range []string{segmentName(3), segmentName(4)} {
+		_, err := d.Append(name)
+		require.NoError(t, err)
+		d.files[name].WriteString("a journal of another program")
+	}
+	opened(t, d, k)
+	require.ElementsMatch(t, []string{segmentName(3) + corruptSuffix, segmentName(4) + corruptSuffix, segmentName(5)}, slices.Collect(maps.Keys(d.files)))
 }
 
 // TestAFrameIsBoundToItsPlace copies whole frames to another offset and to another segment.
