@@ -124,6 +124,8 @@ func TestFlagsThatCanNotBeMeantAreRefused(t *testing.T) {
 		"--life must be positive: what an edge": &trustRenew{},
 		"--timeout must":                        &doctorClient{},
 		"--interval must":                       &statusCommand{},
+		"--keep is at least 1":                  &pushCommand{},
+		"--tls-ca, --tls-cert and --tls-key go": &replicaCommand{Listen: "127.0.0.1:1", sqldFlags: sqldFlags{CA: "ca.crt"}},
 	} {
 		require.ErrorContains(t, refused.Validate(), want)
 	}

@@ -424,12 +424,15 @@ func TestAChangeSaysWhatWasAsked(t *testing.T) {
 		"credit take 1 5 --yes --note x":                        `"amount":-5,"kind":"bought","note":"x"`,
 		"plan add q --per-minute 6 --monthly-volume 70 --phone": `"per_minute":6,"monthly_volume":70,"email":false,"phone":true`,
 
-		"credit take 1 50 --at-most --yes":    `"amount":-50,"kind":"bought","note":"","at_most":true`,
-		"credit add 1 5 --compensate":         `"amount":5,"kind":"compensated"`,
-		"key add 1 --per-minute 7":            `"per_minute":7`,
-		"key add 1 --monthly-credits 9":       `"monthly_credits":9`,
-		"key limit 1 --monthly-credits 9":     `"monthly_credits":9`,
-		"account change 1 --email a@b.com":    `{"email":"a@b.com"}`,
+		"credit take 1 50 --at-most --yes": `"amount":-50,"kind":"bought","note":"","at_most":true`,
+		"credit add 1 5 --compensate":      `"amount":5,"kind":"compensated"`,
+		"key add 1 --per-minute 7":         `"per_minute":7`,
+		"key add 1 --monthly-credits 9":    `"monthly_credits":9`,
+		"key limit 1 --monthly-credits 9":  `"monthly_credits":9`,
+		"account change 1 --email a@b.com": `{"email":"a@b.com"}`,
+
+		"account invite a@b.com --account 1 --reset-two-factor": `"account":1,"email":"a@b.com","operator":false,"reset_two_factor":true`,
+
 		"node retire pune --old-epochs --yes": `{"old_epochs":true}`,
 		"node retire pune --yes":              `{"old_epochs":false}`,
 	} {
