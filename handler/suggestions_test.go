@@ -3,10 +3,12 @@ package handler
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/charge"
@@ -167,4 +169,29 @@ func TestASeparatorInANameIsASpaceOfTheSuggestion(t *testing.T) {
 		_, suggested := s.search(t, query, 5)
 		require.Equal(t, `"`+name+`"`, suggested, query)
 	}
+}
+
+// TestManyWordsTakeNoLongerThanSome: each name that has them all is searched for each of them.
+func TestManyWordsTakeNoLongerThanSome(t *testing.T) {
+	records := make([]searchtest.Record, 0, 2500)
+	for i := range cap(records) {
+		records = append(records, searchtest.Record{
+			Value: fmt.Sprintf("U10000GJ2000PTC%06d", i), Name: fmt.Sprintf("MADE-UP %d CONSTRUCTION LIMITED", i), Status: "ACTIVE",
+		})
+	}
+	s := newSearcher(t, records)
+	statement := s.store.(prepared)[forgivingStatement]
+	steps := func(words int) int {
+		var query []string
+		const word = "construction"
+		for size := 4; len(query) < words; size++ {
+			for at := 0; at+size <= len(word) && len(query) < words; at++ {
+				query = append(query, word[at:at+size])
+			}
+		}
+		statement.Status(sqlite3.STMTSTATUS_VM_STEP, true)
+		require.NotEqual(t, "[]", s.find(t, strings.Join(query, " "), 5), query)
+		return statement.Status(sqlite3.STMTSTATUS_VM_STEP, true)
+	}
+	require.Less(t, steps(30), 2*steps(6))
 }

@@ -1,6 +1,9 @@
 package names
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Forgiven is a query as the last tier reads it: names that contain each of its words, where a
 // plural is its singular, words may be joined or split, and "and" does not count.
@@ -30,11 +33,16 @@ func Forgive(query string) Forgiven {
 	}
 	var terms, inside, begins list
 	start, cut := "", false
+	stems := make([]string, 0, len(kept))
 	for _, w := range joinInitials(kept) {
 		stem := singular(w)
 		if !cut {
 			start, cut = start+stem, stem != w
 		}
+		if slices.Contains(stems, stem) {
+			continue
+		}
+		stems = append(stems, stem)
 		switch {
 		case !hasRunes(stem, minInside):
 			begins.word(stem)

@@ -176,6 +176,14 @@ func TestTheBestForgivenNamesBeginAsTheQuery(t *testing.T) {
 	}
 }
 
+// TestARepeatedWordIsLookedForOnce: a query has room for forty, and up to 2,000 names are read for each.
+func TestARepeatedWordIsLookedForOnce(t *testing.T) {
+	once, often := Forgive("dev ceramic"), Forgive("dev ceramic ceramics dev ceramics")
+	require.Equal(t, once.Inside, often.Inside)
+	require.Equal(t, once.Begins, often.Begins)
+	require.Equal(t, "devceramicceramic", often.Start, "a name may repeat it")
+}
+
 // TestALegalEndingMayBeLeftOut of a whole name, and is ignored by Forgive too.
 func TestALegalEndingMayBeLeftOut(t *testing.T) {
 	for _, ending := range []string{"", " llp", " limited", " private limited", " opc private limited"} {
