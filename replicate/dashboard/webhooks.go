@@ -101,7 +101,10 @@ func (d *Dashboard) setWebhook(v *visit) (answer, error) {
 		return d.webhookWith(v, badLow, typed)
 	}
 	hook := notice.Target{Account: v.user.Account, URL: typed.Typed, Low: low}
-	return d.changeWebhook(v, v.act("set webhook", v.user.Account, fmt.Sprintf("at %s, below %d credits", hostOf(hook.URL), low)), hook, false)
+	act := v.act("set webhook", v.user.Account, fmt.Sprintf("at %s, below %d credits", hostOf(hook.URL), low))
+	return d.changeWebhook(v, act, func(ctx context.Context, tx *sql.Tx, now int64, secret string) (taken bool, err error) {
+		return notice.SetWebhook(ctx, tx, now, hook, secret, false)
+	})
 }
 
 // badLow is the error for an invalid balance.
@@ -133,21 +136,25 @@ func hostOf(address string) string {
 
 // renewWebhook gives the webhook a new secret and shows it.
 func (d *Dashboard) renewWebhook(v *visit) (answer, error) {
-	hook, err := notice.ReadWebhook(v.r.Context(), d.config.Ledger, v.user.Account)
-	if err == nil && hook == nil {
-		err = errMissing
-	}
-	if err != nil {
-		return answer{}, err
-	}
-	return d.changeWebhook(v, v.act("renew secret of webhook", v.user.Account, ""), *hook, true)
+	act := v.act("renew secret of webhook", v.user.Account, "")
+	return d.changeWebhook(v, act, func(ctx context.Context, tx *sql.Tx, now int64, secret string) (taken bool, err error) {
+		hook, err := notice.ReadWebhook(ctx, tx, v.user.Account)
+		if err == nil && hook == nil {
+			err = errMissing
+		}
+		if err != nil {
+			return false, err
+		}
+		return notice.SetWebhook(ctx, tx, now, *hook, secret, true)
+	})
 }
 
-func (d *Dashboard) changeWebhook(v *visit, act writer.Act, hook notice.Target, renew bool) (answer, error) {
+// changeWebhook changes the webhook, and shows the new secret if change reports that it is taken.
+func (d *Dashboard) changeWebhook(v *visit, act writer.Act, change func(ctx context.Context, tx *sql.Tx, now int64, secret string) (taken bool, err error)) (answer, error) {
 	// The secret derives from the form: sent twice, the form sets it once, and shows it each time.
 	secret, taken := webhook.Secret([24]byte(macOf(v.secret, "webhook "+v.field("token")))), false
 	err := d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) (err error) {
-		taken, err = notice.SetWebhook(ctx, tx, now, hook, secret, renew)
+		taken, err = change(ctx, tx, now, secret)
 		return err
 	})
 	switch {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -160,4 +161,29 @@ func TestAFormOfNoticesThatIsRefusedKeepsWhatWasTyped(t *testing.T) {
 	require.Contains(t, p.body, `name="low" value="9"`)
 	require.NotContains(t, p.body, `value="https://example.com/set"`)
 	require.Contains(t, b.get("/settings/webhook").body, `value="https://example.com/set"`)
+}
+
+// TestANewSecretUndoesNoOtherChange, such as another owner's of the address, which is on its way to the ledger.
+func TestANewSecretUndoesNoOtherChange(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 10)
+	b.submit("/settings/webhook", "/settings/webhook", "url", "https://example.com/old", "low", "5")
+	b.get("/settings/webhook")
+	form := b.form()
+	begun, goOn, changed, renewed := make(chan struct{}), make(chan struct{}), make(chan error, 1), make(chan page, 1)
+	go func() {
+		changed <- w.writer.Commit(t.Context(), writer.Act{}, func(ctx context.Context, tx *sql.Tx, _ int64) error {
+			close(begun)
+			<-goOn
+			_, err := tx.ExecContext(ctx, `UPDATE notice_target SET url = 'https://example.com/new' WHERE account = ?`, account)
+			return err
+		})
+	}()
+	<-begun
+	go func() { renewed <- b.do(http.MethodPost, "/settings/webhook/secret", form) }()
+	time.Sleep(200 * time.Millisecond) // it has read the webhook by then, if it does so before its own transaction
+	close(goOn)
+	require.NoError(t, <-changed)
+	require.Equal(t, http.StatusOK, (<-renewed).StatusCode)
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM notice_target WHERE url = 'https://example.com/new' AND low = 5`))
 }
