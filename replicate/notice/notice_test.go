@@ -481,6 +481,41 @@ func TestAnAttemptIsMadeAgainAfterEverLongerPauses(t *testing.T) {
 	}
 }
 
+// TestSwitchingMailOffAndOnBeginsNoNewDay: an owner could send any number of tests to an address that need not be theirs.
+func TestSwitchingMailOffAndOnBeginsNoNewDay(t *testing.T) {
+	const perDay = 3
+	o := noticetest.New(t, notice.Way{Channel: notice.Mail, Carrier: &taker{}, PerDay: perDay})
+	sent := 0
+	first := o.Now
+	for range 2 * perDay {
+		o.SetMail(1, 0)
+		require.NoError(t, o.Test(o.Mail(1)))
+		sent += o.Send(notice.Mail)
+		require.NoError(t, o.Commit(t.Context(), func(ctx context.Context, tx *sql.Tx, _ int64) error { return notice.RemoveMail(ctx, tx, 1) }))
+		o.Now = o.Now.Add(time.Minute)
+	}
+	require.Equal(t, perDay, sent)
+	o.SetMail(1, 0)
+	o.SetMail(2, 0)
+	require.NoError(t, o.Test(o.Mail(1)))
+	require.NoError(t, o.Test(o.Mail(2)))
+	require.Equal(t, 1, o.Send(notice.Mail), "another person's are others")
+	require.Equal(t, first.Add(24*time.Hour), *o.Last(o.Mail(1)).Next)
+	o.Now = first.Add(24 * time.Hour)
+	require.Equal(t, 1, o.Send(notice.Mail))
+
+	right := o.Now
+	for i := range 2 * perDay { // half of them by a clock that is ahead
+		o.Now = right.AddDate(0, 1-min(i/perDay, 1), 0)
+		require.NoError(t, o.Test(o.Mail(2)))
+		require.Equal(t, 1, o.Send(notice.Mail), i)
+		require.NoError(t, o.Commit(t.Context(), func(ctx context.Context, tx *sql.Tx, _ int64) error { return notice.RemoveMail(ctx, tx, 2) }))
+		o.SetMail(2, 0)
+	}
+	require.NoError(t, o.Test(o.Mail(2)))
+	require.Zero(t, o.Send(notice.Mail))
+}
+
 // TestTheDocumentsSayHowOftenItIsTried: in all, the first attempt included.
 func TestTheDocumentsSayHowOftenItIsTried(t *testing.T) {
 	var whole time.Duration

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -99,6 +100,35 @@ type round struct {
 	// due again at once.
 	tried    []Notice
 	outcomes []Outcome
+	// delivered has, by address, when the newest were delivered within a day, as many as Way.PerDay. The ledger
+	// forgets them with a target that its owner removes, and may make again. A restart forgets these.
+	delivered map[string][]int64
+}
+
+// deliver counts a delivery to an address in a day.
+func (r *round) deliver(address string, now int64, perDay int) {
+	kept := map[string][]int64{}
+	for other := range r.delivered {
+		if times := r.lastDay(other, now); len(times) > 0 {
+			kept[other] = times
+		}
+	}
+	times := append(kept[address], now)
+	kept[address] = times[max(len(times)-perDay, 0):]
+	r.delivered = kept
+}
+
+// lastDay is when deliveries to an address were within a day. Those of later are by a clock that was ahead.
+func (r *round) lastDay(address string, now int64) []int64 {
+	return slices.DeleteFunc(slices.Clone(r.delivered[address]), func(at int64) bool { return at <= now-day.Milliseconds() || at > now })
+}
+
+// freeAt returns when an address that got its deliveries of a day may get one more, 0 for now.
+func (r *round) freeAt(address string, now int64, perDay int) int64 {
+	if times := r.lastDay(address, now); len(times) >= perDay {
+		return times[0] + day.Milliseconds()
+	}
+	return 0
 }
 
 // New makes a Sender, which does nothing before Run.
@@ -201,7 +231,7 @@ func (s *Sender) Send(ctx context.Context, channel Channel) (attempts int, err e
 
 func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
 	r := s.rounds[w.Channel]
-	if err := s.note(ctx, w.Channel, r); err != nil {
+	if err := s.note(ctx, w, r); err != nil {
 		return 0, err
 	}
 	var due []Notice
@@ -217,7 +247,7 @@ func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
 		return 0, err
 	}
 	r.after = due[len(due)-1].target
-	due, err = s.within(ctx, w, due)
+	due, err = s.within(ctx, w, r, due)
 	if err != nil || len(due) == 0 {
 		return 0, err
 	}
@@ -226,7 +256,7 @@ func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
 		return 0, ctx.Err()
 	}
 	r.tried, r.outcomes = due, outcomes
-	if err := s.note(ctx, w.Channel, r); err != nil {
+	if err := s.note(ctx, w, r); err != nil {
 		return 0, err
 	}
 	for _, o := range outcomes {
@@ -238,7 +268,7 @@ func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
 }
 
 // note stores the outcomes of attempts.
-func (s *Sender) note(ctx context.Context, channel Channel, r *round) error {
+func (s *Sender) note(ctx context.Context, w Way, r *round) error {
 	tried, outcomes := r.tried, r.outcomes
 	if len(tried) == 0 {
 		return nil
@@ -257,7 +287,10 @@ func (s *Sender) note(ctx context.Context, channel Channel, r *round) error {
 	r.tried, r.outcomes = nil, nil
 	for i, n := range tried {
 		if outcomes[i].State != Untried {
-			s.tell(channel, n, outcomes[i])
+			s.tell(w.Channel, n, outcomes[i])
+		}
+		if outcomes[i].State == Delivered && w.PerDay > 0 {
+			r.deliver(n.Address, s.config.Now().UnixMilli(), w.PerDay)
 		}
 	}
 	return nil
@@ -306,7 +339,7 @@ func pauseAfter(attempts int) time.Duration {
 }
 
 // within returns the notices whose targets may get one more now, and puts the rest off until they may.
-func (s *Sender) within(ctx context.Context, w Way, due []Notice) (now []Notice, err error) {
+func (s *Sender) within(ctx context.Context, w Way, r *round, due []Notice) (now []Notice, err error) {
 	if w.PerDay == 0 {
 		return due, nil
 	}
@@ -320,11 +353,15 @@ func (s *Sender) within(ctx context.Context, w Way, due []Notice) (now []Notice,
 		if err := s.config.Ledger.QueryRowContext(ctx, query, n.target, at.Add(-day).UnixMilli(), w.PerDay, at.UnixMilli()).Scan(&count, &oldest); err != nil {
 			return nil, err
 		}
-		if count < w.PerDay {
+		free := r.freeAt(n.Address, at.UnixMilli(), w.PerDay)
+		if count >= w.PerDay {
+			free = max(free, oldest+day.Milliseconds())
+		}
+		if free == 0 {
 			now = append(now, n)
 			continue
 		}
-		later[n.ID] = oldest + day.Milliseconds()
+		later[n.ID] = free
 	}
 	if len(later) == 0 {
 		return now, nil
