@@ -77,6 +77,7 @@ func (d *Dashboard) keys(v *visit, words string, form keyForm) (answer, error) {
 // Messages for a key that is not created.
 const (
 	wordsTooMany = "You have 5 active keys, the most an account can have. Revoke one first."
+	wordsADay    = "Your account has made 100 keys within a day, the most it can. Make the next one tomorrow."
 	wordsNoName  = "The key needs a name: what it is for, or where it is used."
 )
 
@@ -108,6 +109,8 @@ func (d *Dashboard) makeKey(v *visit) (answer, error) {
 	switch {
 	case errors.Is(err, writer.ErrTooManyKeys):
 		return d.keys(v, wordsTooMany, form)
+	case errors.Is(err, writer.ErrTooMany):
+		return d.keys(v, wordsADay, form)
 	case errors.Is(err, writer.ErrMalformed): // all but the networks was checked before
 		return d.keys(v, wordsNetworks, form)
 	}

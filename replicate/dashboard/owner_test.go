@@ -413,3 +413,21 @@ func TestTheOverviewWarnsOfAKeyTwoWeeksBeforeItEnds(t *testing.T) {
 	w.pass(time.Minute)
 	require.Contains(t, b.get("/").text(), "Give it a later end")
 }
+
+// TestAnOwnerMakesFewKeysADay, revoked ones included: each would have a hundred lookups a day that find nothing, for nothing.
+func TestAnOwnerMakesFewKeysADay(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 10)
+	w.exec(`INSERT INTO api_key (account, name, hash, shown, created_at, revoked_at)
+		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 99) SELECT ?1, '', CAST('made up ' || i AS BLOB), 'abcd', ?2, ?2 FROM n`,
+		account, w.clock().UnixMilli())
+	require.Contains(t, b.submit("/keys", "/keys", "name", "the hundredth").body, `value="reg_live_`)
+	p := b.submit("/keys", "/keys", "name", "one more")
+	require.Contains(t, p.text(), "Your account has made 100 keys within a day")
+	require.Contains(t, p.body, `value="one more"`)
+	_, err := w.client.AddKey(t.Context(), account, "by operators")
+	require.NoError(t, err)
+	w.pass(24 * time.Hour)
+	b.requireIn("acme@example.com")
+	require.Contains(t, b.submit("/keys", "/keys", "name", "one more").body, `value="reg_live_`)
+}

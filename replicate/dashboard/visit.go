@@ -30,7 +30,7 @@ type visit struct {
 func (v *visit) act(name string, account int64, detail string) writer.Act {
 	a := writer.Act{Account: account, Address: v.address, Name: name, Detail: detail}
 	if v.user != nil {
-		a.Actor = v.user.Email
+		a.Actor, a.Owner = v.user.Email, !v.user.Operator
 	}
 	return a
 }

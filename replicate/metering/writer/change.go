@@ -50,6 +50,7 @@ type Act struct {
 	Address string // of the client
 	Name    string // such as "revoke key"
 	Detail  string
+	Owner   bool // an owner of the account does it, in the dashboard
 
 	// none is set when nothing was changed, which is not entered.
 	none bool
@@ -62,6 +63,13 @@ type actKey struct{}
 // the operators' API are entered by method, path and body.
 func WithAct(ctx context.Context, act Act) context.Context {
 	return context.WithValue(ctx, actKey{}, &act)
+}
+
+// byOwner reports whether an owner makes a request, with a token or in the dashboard.
+func byOwner(r *http.Request) bool {
+	_, token := ownerOf(r)
+	act, ok := r.Context().Value(actKey{}).(*Act)
+	return token || ok && act.Owner
 }
 
 // setActAccount names the account of the request's act, from a change whose path lacks it.

@@ -18,8 +18,9 @@ import (
 // maxKeys is the number of active keys of an account (docs/contract.md, "Limits").
 const maxKeys = 5
 
-// newKeysADay is how many keys of an account may be made with owners' tokens within 24 hours: revoked ones stay
-// in the ledger, so that usage has their names.
+// newKeysADay is how many keys of an account may exist that were made within 24 hours for its owners to make another one,
+// with a token or in the dashboard: revoked ones stay in the ledger, so that usage has their names, and each has a
+// not-found cap of its own.
 const newKeysADay = 100
 
 // mayAddKey returns ErrTooMany for an account of which too many keys were made just before.
@@ -34,7 +35,7 @@ func mayAddKey(ctx context.Context, tx *sql.Tx, nowMillis, account int64) error 
 		return nil
 	}
 	wait := min(day-time.Duration(nowMillis-oldest)*time.Millisecond, day)
-	return &throttledError{wait, fmt.Sprintf("of an account, %d keys a day may be made with its tokens", newKeysADay)}
+	return &throttledError{wait, fmt.Sprintf("the owners of an account may make %d keys a day", newKeysADay)}
 }
 
 const selectKeys = `SELECT id, account, name, shown, created_at, revoked_at, expires_at, old_shown, old_ends_at, allowed, per_minute,
@@ -131,7 +132,7 @@ func checkNewKey(ctx context.Context, r *http.Request, tx *sql.Tx, nowMillis int
 	if a.Keys >= maxKeys {
 		return ErrTooManyKeys
 	}
-	if _, ok := ownerOf(r); ok {
+	if byOwner(r) {
 		if err := mayAddKey(ctx, tx, nowMillis, a.ID); err != nil {
 			return err
 		}
