@@ -202,10 +202,13 @@ func (d *Dashboard) inviteOwner(v *visit) (answer, error) {
 	return d.accountWith(v, words, accountData{Link: d.invitationLink(v, i.Token), Email: i.Email})
 }
 
+// inviteAct is the act of an invitation. Its detail is the address, in the form that the invitation has.
+const inviteAct = "invite"
+
 // invite invites the e-mail address of the form, or returns a message about it.
 func (d *Dashboard) invite(v *visit, account int64) (i writer.Invitation, words string, err error) {
 	email := v.line("email")
-	ctx := writer.WithAct(v.r.Context(), v.act("invite", account, email))
+	ctx := writer.WithAct(v.r.Context(), v.act(inviteAct, account, writer.CanonicalEmail(email)))
 	i, err = d.client.Invite(ctx, email, account)
 	switch {
 	case errors.Is(err, writer.ErrMalformed):

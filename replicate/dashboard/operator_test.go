@@ -95,6 +95,38 @@ func TestOperatorsInviteAndRemovePeople(t *testing.T) {
 	}
 }
 
+// TestInvitationsOfARemovedOperatorEnd: they would come back under another address.
+func TestInvitationsOfARemovedOperatorEnd(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.operator(), w.account("Acme", 0)
+	w.person("leaving@example.com", 0)
+	leaving := w.browser().requireIn("leaving@example.com")
+	invite := func(by *browser, page, action, email string) string {
+		_, link, found := strings.Cut(by.submit(page, action, "email", email).body, `id="link" value="`+w.server.URL)
+		require.True(t, found)
+		path, _, _ := strings.Cut(link, `"`)
+		return path
+	}
+	ofAccount := fmt.Sprint("/accounts/", account)
+	theirs := []string{
+		invite(leaving, "/people", "/people", " Theirs@example.com"), invite(leaving, ofAccount, ofAccount+"/invitations", "friend@example.com"),
+	}
+	invite(leaving, "/people", "/people", "again@example.com")
+	kept := []string{
+		invite(b, "/people", "/people", "again@example.com"), invite(b, "/people", "/people", "other@example.com"),
+		invite(b, ofAccount, ofAccount+"/invitations", "owner@example.com"),
+	}
+	remove := fmt.Sprintf("/people/%d/remove", w.count(`SELECT id FROM user WHERE email = 'leaving@example.com'`))
+	require.Contains(t, b.get(remove).text(), "invitations that they made end")
+	require.Contains(t, b.post(remove).text(), "can no longer sign in")
+	for _, path := range theirs {
+		require.Equal(t, http.StatusNotFound, w.browser().get(path).StatusCode, "nor is anybody let in by them")
+	}
+	for _, path := range kept {
+		require.Equal(t, http.StatusOK, w.browser().get(path).StatusCode)
+	}
+}
+
 func TestOperatorsSeeTheEdges(t *testing.T) {
 	w := newWorld(t)
 	b := w.operator()

@@ -90,6 +90,10 @@ func (d *Dashboard) removePage(v *visit) (answer, error) {
 	return answer{page: "remove", title: "Remove a person", data: p}, err
 }
 
+// endInvitations ends the invitation of a person, and those that they made: the audit log has who invited an address last.
+const endInvitations = `DELETE FROM invitation WHERE email = ?1 OR ?1 = (SELECT a.actor FROM audit a
+	WHERE a.account IS invitation.account AND a.act = ?2 AND a.detail = invitation.email ORDER BY a.id DESC LIMIT 1)`
+
 func (d *Dashboard) removePerson(v *visit) (answer, error) {
 	p, err := d.somebodyElse(v)
 	if id, _ := v.id(); errors.Is(err, errMissing) && id > 0 && id != v.user.ID {
@@ -103,7 +107,7 @@ func (d *Dashboard) removePerson(v *visit) (answer, error) {
 		if err := errors.Join(writer.EndOwnerTokensOf(ctx, tx, now, p.Email), notice.RemoveMail(ctx, tx, p.ID), endSessions(ctx, tx, p.ID), forgetDevices(ctx, tx, p.ID), dropTwoFactor(ctx, tx, p.ID)); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM invitation WHERE email = ?`, p.Email); err != nil {
+		if _, err := tx.ExecContext(ctx, endInvitations, p.Email, inviteAct); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, `DELETE FROM user WHERE id = ?`, p.ID)
