@@ -17,6 +17,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"regedge/host/hint"
+	"regedge/replicate/registry/sqld"
 	"regedge/schema/importer"
 	"regedge/schema/verify"
 )
@@ -36,6 +37,9 @@ type importCommand struct {
 func (c *importCommand) Validate() error {
 	if isRemote(c.Registry) {
 		return fmt.Errorf("--registry or REGEDGE_REGISTRY is a file here, not %s: import into one with --registry FILE, and push it from there", c.Registry)
+	}
+	if len(c.Files)+len(c.Pincodes) > 0 && sqld.OfServer(c.Registry) {
+		return fmt.Errorf("--registry: %s is the database of a primary or a replica, to which its server alone writes: import into another file, and push that", c.Registry)
 	}
 	if len(c.Files)+len(c.Pincodes) == 0 && !c.Verify {
 		return errors.New("expected \"<files> ...\": what to import, or --verify")

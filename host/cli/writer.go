@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -37,8 +38,13 @@ type writerCommand struct {
 	traceFlags
 }
 
-// Validate refuses to serve tokens to the network in the clear.
+// Validate refuses to serve tokens to the network in the clear, and the ledger itself as its backup, which would always
+// be new.
 func (c *writerCommand) Validate() error {
+	backup, ofBackup := os.Stat(c.Backup)
+	if ledger, err := os.Stat(c.Database); err == nil && ofBackup == nil && os.SameFile(backup, ledger) {
+		return errors.New("--backup is the ledger itself: name the file to which it is copied")
+	}
 	return errors.Join(c.tlsFlags.check(c.Listen), c.heartbeatFlags.check(), c.dashboardFlags.check(), c.smtpFlags.check(c.DashboardURL), c.traceFlags.check())
 }
 

@@ -90,6 +90,20 @@ func (c *Config) arguments() []string {
 // File is the path of a server's database.
 func File(dir string) string { return filepath.Join(dir, "dbs", "default", "data") }
 
+// OfServer reports whether a path leads to the database of a server, to which that server alone writes: what others write
+// is not in its log, so that replicas never get it, and later pushes fail on it.
+func OfServer(path string) bool {
+	path, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return false
+	}
+	dir := filepath.Dir(filepath.Dir(filepath.Dir(path)))
+	return path == File(dir) && exists(filepath.Join(dir, "metastore"))
+}
+
 // Files are the paths of what a server keeps, for a metric of its size.
 func Files(dir string) map[string]string {
 	file := File(dir)
