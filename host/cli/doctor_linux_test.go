@@ -483,6 +483,24 @@ func TestStatusExplainsAWriterThatIsNotReady(t *testing.T) {
 	require.Contains(t, said, "ok     node: one: it is ready")
 }
 
+// TestStatusExplainsARestoredLedgerThatWaits: it grants nothing to any node, also to those that are well.
+func TestStatusExplainsARestoredLedgerThatWaits(t *testing.T) {
+	c := startCentre(t)
+	address, err := url.Parse(c.url())
+	require.NoError(t, err)
+	mux := http.NewServeMux()
+	mux.Handle("/", httputil.NewSingleHostReverseProxy(address))
+	mux.HandleFunc("GET /v1/health", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "made-up")
+		fmt.Fprint(w, `{"restoring": true, "waiting": ["away", "one"]}`)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	code, said := ran("status", "--writer", server.URL, "--token", operatorToken, "--explain")
+	require.Equal(t, exitFailure, code, said)
+	require.Contains(t, said, "WRONG  centre: ledger: it came back from a backup and grants nothing until these nodes have reported: away, one\n")
+}
+
 // TestAnEmptyVariableIsNone, as for the services.
 func TestAnEmptyVariableIsNone(t *testing.T) {
 	for variable, want := range map[string]bool{"REGEDGE_BACKUP=b.db": true, "REGEDGE_BACKUP=": false, "REGEDGE_BACKUP_DIR=b": false} {

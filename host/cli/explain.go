@@ -24,9 +24,14 @@ const (
 )
 
 // troubles says what is wrong with the writer, whose failures the nodes notice only when their leases end.
-func (c *statusCommand) troubles(ctx context.Context) []doctor.Finding {
+func (c *statusCommand) troubles(ctx context.Context, client *writer.Client) []doctor.Finding {
 	e := &doctor.Exam{Service: "centre", Now: time.Now, Timeout: registryPatience}
 	e.WriterTroubles(ctx, c.Writer)
+	ctx, cancel := context.WithTimeout(ctx, registryPatience)
+	defer cancel()
+	if health, err := client.Health(ctx); err == nil { // the readiness tells why there is none
+		e.Restoring(health)
+	}
 	return e.Findings
 }
 

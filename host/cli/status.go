@@ -74,7 +74,7 @@ func (c *statusCommand) Run(ctx context.Context, m *Main) error {
 		if err == nil {
 			shown = true
 			if c.Explain {
-				now.Findings = append(c.troubles(ctx), now.explain()...)
+				now.Findings = append(c.troubles(ctx, client), now.explain()...)
 			}
 			if err := c.print(m, now); err != nil {
 				return err

@@ -158,10 +158,17 @@ func (e *Exam) writerToken(ctx context.Context, address, token string, kind Toke
 	return false
 }
 
-// health notes a restored ledger that waits for edges.
+// health notes what the writer's answer of its health says.
 func (e *Exam) health(body []byte) {
 	var h writer.Health
-	if json.Unmarshal(body, &h) != nil || !h.Restoring {
+	if json.Unmarshal(body, &h) == nil {
+		e.Restoring(h)
+	}
+}
+
+// Restoring notes a restored ledger that waits for edges.
+func (e *Exam) Restoring(h writer.Health) {
+	if !h.Restoring {
 		return
 	}
 	e.Wrong("ledger", "start these edges, or regedge node retire those that are gone for good", "it came back from a backup and grants nothing until these nodes have reported: %s", strings.Join(h.Waiting, ", "))
