@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/writer"
 )
 
 // TestASecondWriterEndsWithACodeOfItsOwn starts a writer on a ledger that is in use: the first one goes
@@ -44,6 +46,24 @@ func TestAWriterThatCantServeTakesNoLedger(t *testing.T) {
 	require.Contains(t, second.stderr.String(), "is in use")
 	_, err := c.client.AddAccount(t.Context(), "made-up", "", "free")
 	require.NoError(t, err, "the first one goes on")
+}
+
+// TestALedgerThatWasRestoredWaitsForItsNodes: what they were leased since its backup is not in it, and would be granted twice.
+func TestALedgerThatWasRestoredWaitsForItsNodes(t *testing.T) {
+	c := startCentre(t)
+	c.edge(t, "mumbai").halt()
+	c.halt()
+	for _, flags := range [][]string{nil, {"--restored"}} {
+		again := start(append([]string{
+			"writer", "--listen", "127.0.0.1:0", "--token", operatorToken, "--database", c.path("ledger.db"), "--access", c.path("access.db"),
+		}, flags...)...)
+		defer again.halt()
+		require.True(t, again.await(func() bool { return again.addr("writer") != "" }), again.stderr.String())
+		health, err := writer.NewClient("http://"+again.addr("writer"), operatorToken, nil).Health(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, flags != nil, health.Restoring)
+		require.Equal(t, exitOK, again.halt())
+	}
 }
 
 // TestAServiceThatFailsWhileItStartsGivesTheLedgerUp: the next start would wait for it.

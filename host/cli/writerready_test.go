@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,4 +29,13 @@ func TestAWritersReadinessNamesARefusedToken(t *testing.T) {
 		return err == nil && answer.StatusCode == http.StatusOK &&
 			said == "ready\nregistry database: the primary refuses the writer's token: no heartbeat\n"
 	}), "%s", said)
+}
+
+// TestTheAgeOfABackupIsShown, of the file that --backup names: an alarm waits for it.
+func TestTheAgeOfABackupIsShown(t *testing.T) {
+	t.Parallel()
+	c := startCentre(t, "--backup", filepath.Join(t.TempDir(), "missing.db"))
+	require.True(t, c.await(func() bool {
+		return strings.Contains(metricsOf(t, c.url()+"/metrics"), "\nregedge_writer_backup_age_seconds +Inf\n")
+	}), c.stderr.String())
 }
