@@ -64,6 +64,22 @@ func TestARestoredLedgerRecallsNothingThatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+// TestARestoredLedgerTakesAReturnThatItDoesNotKnow for a grant that it has lost: the edge goes on in its epoch, and need not
+// give everything back.
+func TestARestoredLedgerTakesAReturnThatItDoesNotKnow(t *testing.T) {
+	for restoring, want := range map[bool]syncproto.Status{true: syncproto.OK, false: syncproto.Superseded} {
+		f := newFixture(t, 1, "one", "two")
+		if restoring {
+			f.l.Restore()
+		}
+		e, session := f.hello("one", syncproto.Hello{Boot: 1})
+		back := &syncproto.Batch{Seq: 1, Of: e.Epoch, Returns: []syncproto.Return{{Pool: creditsOf1, Units: 3}}}
+		r := f.l.Sync(at, e, &syncproto.Sync{Session: session, Batch: back})
+		require.Equal(t, restoring, f.l.Restoring)
+		require.Equal(t, want, r.Status)
+	}
+}
+
 // TestARestoreEndsWhenOnlyRetiredEdgesAreLeft, with the next that says something.
 func TestARestoreEndsWhenOnlyRetiredEdgesAreLeft(t *testing.T) {
 	f := newFixture(t, 1, "one")
