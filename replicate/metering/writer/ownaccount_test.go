@@ -207,7 +207,7 @@ func TestTokensThatMayNotAreToldWhy(t *testing.T) {
 	expect(reader.token, "POST", "/v1/account/keys", 403, "forbidden", "the token ci may read only")
 	expect("", "GET", "/v1/account", 401, "unauthorized", "missing or unknown")
 	expect("reg_owner_unknown", "GET", "/v1/account", 401, "unauthorized", "missing or unknown")
-	expect(firstOperator, "GET", "/v1/account", 403, "forbidden", "this call takes an owner's")
+	expect(firstOperator, "GET", "/v1/account", 403, "forbidden", "this call takes an owner's token; an operators' token opens /v1/accounts")
 	expect(ann.token, "GET", "/v1/accounts", 401, "unauthorized", "an owner's token opens /v1/account")
 	expect(ann.token, "GET", "/v1/account?x=1", 400, "malformed", "there is no parameter")
 	expect(ann.token, "PUT", "/v1/account", 405, "method_not_allowed", "")

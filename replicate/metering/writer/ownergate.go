@@ -178,8 +178,8 @@ func (w *Writer) asOwner(r *http.Request, _ Role) (*http.Request, string, error)
 	if !ok {
 		return r, "", ErrUnauthorized
 	}
-	if operator, err := w.operatorOf(r); err == nil {
-		return r, "", &detailed{ErrForbidden, operator.actor() + " is an operators' token: this call takes an owner's, and " + ownPath + "s is for operators"}
+	if _, err := w.operatorOf(r); err == nil {
+		return r, "", &detailed{ErrForbidden, "this call takes an owner's token; an operators' token opens " + ownPath + "s"}
 	}
 	address := w.config.Client(r)
 	if err := w.gate.before(address, hash); err != nil {
