@@ -69,6 +69,23 @@ func TestALostPartIsSentAgain(t *testing.T) {
 	require.Equal(t, first.Declared, edge.Sync(start).Declared)
 }
 
+// TestADeclarationBeginsAgainInANewSession: that may be of another writer, to whose ledger the leases before the rest would be
+// unknown, though it was told that this is all.
+func TestADeclarationBeginsAgainInANewSession(t *testing.T) {
+	edge := manyLeases(t, syncproto.MaxDeclared+100)
+	restored := &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Since: edge.session.seen, Upto: edge.session.seen, Live: 1, NowMillis: start, Declare: true}
+	edge.Apply(start, restored, false)
+	first := edge.Sync(start)
+	edge.Apply(start, restored, true)
+	require.True(t, edge.Sync(start).DeclaredLast)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Stranger, Session: 1, Generation: 2, Live: 1, NowMillis: start}, true)
+	require.True(t, edge.Greeting())
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 2, Epoch: 1, Generation: 2, Live: 1, NowMillis: start, Declare: true}, false)
+	again := edge.Sync(start)
+	require.Equal(t, first.Declared, again.Declared)
+	require.False(t, again.DeclaredLast)
+}
+
 // TestRowsOfAWriterThatAsksTakeNothingAway: a restored ledger does not know the newest grants yet.
 func TestRowsOfAWriterThatAsksTakeNothingAway(t *testing.T) {
 	edge, _ := granted(t, 50)
