@@ -121,6 +121,8 @@ func TestAnOldCopyOfARetiredEdge(t *testing.T) {
 		require.NoError(t, older.Check())
 		older.Apply(start, &syncproto.Reply{Status: syncproto.Fresh, Session: 4, Epoch: 9, Generation: 2, Live: 1}, false)
 		require.EqualValues(t, 9, older.Epoch())
+		require.Zero(t, older.Unreported(1), "nor was the void counted of a charge that the writer has not")
+		require.Nil(t, older.Sync(start).Batch)
 		require.NoError(t, older.Check())
 	}
 }
