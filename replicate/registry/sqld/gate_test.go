@@ -113,6 +113,18 @@ func TestBothEndsOfALinkShowCertificates(t *testing.T) {
 	require.ErrorContains(t, err, key+" holds no certificate")
 }
 
+// TestRefusalsOfAGateAreLoggedNowAndThen: a replica that is refused asks again four times a second.
+func TestRefusalsOfAGateAreLoggedNowAndThen(t *testing.T) {
+	var log bytes.Buffer
+	g := &gate{output: newOutput(&log)}
+	g.tell("refused one")
+	g.tell("refused two")
+	require.Equal(t, "regedge: refused one\n", log.String())
+	g.told = g.told.Add(-refusedEvery)
+	g.tell("refused three")
+	require.Equal(t, "regedge: refused one\nregedge: refused three\n", log.String())
+}
+
 // TestNoClientHoldsAGateForEver: neither one that says nothing, nor one that reads nothing.
 func TestNoClientHoldsAGateForEver(t *testing.T) {
 	s := (&gate{output: newOutput(io.Discard)}).server(&tls.Config{})
