@@ -117,3 +117,57 @@ func (l *list) likeLetterNames(words []string, at int) {
 	}
 	l.all(terms)
 }
+
+// leadingInitials returns the letters with which the first words of a name may begin, if the first of several words is such:
+// "gs" of GS Telecommunication. It returns "" for other queries.
+func leadingInitials(words []string) string {
+	if len(words) < 2 || len(words[0]) < 2 || len(words[0]) > maxInitials || !isPlainWord(words[0]) ||
+		len(words[0]) == maxInitials && strings.ContainsAny(words[0], "aeiou") {
+		return ""
+	}
+	return words[0]
+}
+
+// likeInitials asks for names that begin with the first of the letters, have words with the others, and the other words.
+func (l *list) likeInitials(letters string, others []string) {
+	var terms []string
+	for i := range len(letters) {
+		if term := quoted(pairBegin(others[0], letters[i:i+1])); !slices.Contains(terms, term) {
+			terms = append(terms, term)
+		}
+	}
+	for _, w := range others {
+		if term := quoted(markBegin + beginning(w)); !slices.Contains(terms, term) {
+			terms = append(terms, term)
+		}
+	}
+	l.all(append(terms, quoted(markStart+letters[:1])))
+}
+
+// initialsCost is the cost of a name whose first words begin with the letters and that has the query's other words after
+// them. It reports false for any other.
+func (s *Suggestions) initialsCost(name string) (sum int, ok bool) {
+	var room [maxNameWords]string
+	words := appendWords(room[:0], name)
+	n := len(s.letters)
+	if len(words) <= n {
+		return 0, false
+	}
+	for i := range n {
+		if words[i][0] != s.letters[i] {
+			return 0, false
+		}
+	}
+	sum = costBegun
+	for i, typed := range s.words[1:] {
+		cost := costAbsent
+		for _, word := range words[n:] {
+			cost = min(cost, s.wordCost(typed, word, i == len(s.words)-2))
+		}
+		if cost == costAbsent {
+			return 0, false
+		}
+		sum += cost
+	}
+	return sum + costExtra*max(0, len(words)-n-len(s.words)+1), true
+}

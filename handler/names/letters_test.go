@@ -52,3 +52,29 @@ func TestNamesOfLettersAreAskedForApartAndJoined(t *testing.T) {
 		require.Contains(t, strings.ReplaceAll(terms, `\"`, `"`), want, typed)
 	}
 }
+
+// TestInitialsMayBeThoseOfTheFirstWords, in their order, before the other words.
+func TestInitialsMayBeThoseOfTheFirstWords(t *testing.T) {
+	for typed, names := range map[string][]string{
+		"g s telecommunication":   {"gold seal telecommunication limited", "gold and seal telecommunications private limited"},
+		"gs telecomunication ltd": {"gold seal telecommunication limited"},
+		"kpr food":                {"khanna peas rice food limited", "khanna peas rice foods india limited"},
+	} {
+		for _, name := range names {
+			s := NewSuggestions(Query(typed))
+			s.Add(name, name)
+			require.Equal(t, []string{name}, s.Labels(), typed)
+		}
+	}
+	for typed, name := range map[string]string{
+		"g s telecommunication": "seal gold telecommunication limited", "gs telecom": "gold seal limited", "g s": "gold seal",
+		"gsm telecommunication": "gold seal telecommunication limited",
+		"oil telecom":           "our india limited telecom",
+	} {
+		s := NewSuggestions(Query(typed))
+		s.Add(name, name)
+		require.Empty(t, s.Labels(), typed)
+	}
+	terms, _ := LikeTerms(Query("gs telecom"))
+	require.Contains(t, strings.ReplaceAll(terms, `\"`, `"`), `("tel.g" AND "tel.s") NOT "~") AND ".telec") NOT "~") AND "^g"`)
+}

@@ -8,18 +8,19 @@ import (
 // Suggestions keeps the few names that are most like a query. Names are added in search order; of
 // names that are equally alike, the first stays first.
 type Suggestions struct {
-	words  []string
-	heard  bool           // the words are transliterated
-	tamil  bool           // from Tamil
-	same   [][]string     // synonyms of each word
-	both   []string       // each word but the last, joined with the next one
-	kept   [][]string     // the words without the first or last ones; see less
-	site   string         // the name in an address; see siteOf
-	others []*Suggestions // of the other wordings
-	found  [MaxSuggestions]suggestion
-	count  int
-	begun  few // the names that are not like the query, but begin with its first word
-	rest   few // those that have all other words in a row
+	words   []string
+	heard   bool           // the words are transliterated
+	tamil   bool           // from Tamil
+	same    [][]string     // synonyms of each word
+	both    []string       // each word but the last, joined with the next one
+	kept    [][]string     // the words without the first or last ones; see less
+	site    string         // the name in an address; see siteOf
+	letters string         // see leadingInitials
+	others  []*Suggestions // of the other wordings
+	found   [MaxSuggestions]suggestion
+	count   int
+	begun   few // the names that are not like the query, but begin with its first word
+	rest    few // those that have all other words in a row
 }
 
 // MaxSuggestions is how many names are suggested.
@@ -85,6 +86,7 @@ func NewSuggestions(query string) *Suggestions {
 	if s.heard = len(s.words) > 0; !s.heard {
 		s.words = suggestible(query)
 		s.site = siteOf(s.words)
+		s.letters = leadingInitials(s.words)
 		for _, other := range [...][]string{otherWording(s.words), lettersSpelled(s.words), letterNamesIn(s.words)} {
 			if other != nil {
 				wording := &Suggestions{words: other}
@@ -116,6 +118,9 @@ func (s *Suggestions) Add(name, label string) {
 		if other, also := wording.cost(name); also && (!ok || other < cost) {
 			cost, ok = other, true
 		}
+	}
+	if !ok && s.letters != "" {
+		cost, ok = s.initialsCost(name)
 	}
 	if s.site != "" && strings.HasPrefix(Squeeze(name), s.site) {
 		cost, ok = costExtra*strings.Count(name, " "), true
@@ -184,13 +189,7 @@ func (s *Suggestions) Labels() []string {
 // reports false for a name that is not like the query.
 func (s *Suggestions) cost(name string) (sum int, ok bool) {
 	var room [maxNameWords]string
-	words := room[:0]
-	for len(words) < maxNameWords && name != "" {
-		var word string
-		if word, name = cutWord(name); !isCommon(word) {
-			words = append(words, word)
-		}
-	}
+	words := appendWords(room[:0], name)
 	var costs [maxSounds]int
 	for i, typed := range s.words {
 		costs[i] = costAbsent
@@ -266,6 +265,17 @@ func (s *Suggestions) beginsWithLess(words []string) bool {
 		}
 	}
 	return false
+}
+
+// appendWords appends the words of a name that are compared.
+func appendWords(words []string, name string) []string {
+	for len(words) < maxNameWords && name != "" {
+		var word string
+		if word, name = cutWord(name); !isCommon(word) {
+			words = append(words, word)
+		}
+	}
+	return words
 }
 
 func cutWord(name string) (word, rest string) {

@@ -57,6 +57,9 @@ func LikeTerms(query string) (terms string, count int) {
 	if at := initialsAt(whole); at >= 0 {
 		l.likeLetterNames(whole, at)
 	}
+	if letters := leadingInitials(words); letters != "" {
+		l.likeInitials(letters, words[1:])
+	}
 	if site := siteOf(whole); site != "" {
 		l.likeSite(site)
 	}
