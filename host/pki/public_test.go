@@ -54,6 +54,38 @@ func TestWhatBelongsToAKeyIsMadeFromIt(t *testing.T) {
 	require.Equal(t, []string{"access.key"}, trust.Missing())
 }
 
+// TestKeysOfDatabasesStayWhereTheAuthorityIsGone: to make the authority anew is no reason to refuse all tokens.
+func TestKeysOfDatabasesStayWhereTheAuthorityIsGone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	trust, err := pki.Create(dir, time.Now)
+	require.NoError(t, err)
+	remove := func(names ...string) {
+		for _, name := range names {
+			require.NoError(t, os.Remove(filepath.Join(dir, name)))
+		}
+	}
+	files := []string{"registry.key", "registry.pub", "access.key", "access.pub", "registry-replica.key", "registry-replica.pub", "access-replica.key"}
+	before := map[string]string{}
+	for _, name := range files {
+		before[name] = read(t, dir, name)
+	}
+	remove("ca.key", "ca.crt", "registry.pub")
+	_, err = pki.Create(dir, time.Now)
+	require.NoError(t, err)
+	for _, name := range files {
+		require.Equal(t, before[name], read(t, dir, name), name)
+	}
+	_, _, err = trust.Certificate("edge")
+	require.NoError(t, err)
+
+	remove("ca.key", "ca.crt", "access.key")
+	_, err = pki.Create(dir, time.Now)
+	require.ErrorIs(t, err, pki.ErrKeyMissing)
+	require.ErrorContains(t, err, "access.pub is there without its private key")
+	require.Equal(t, before["registry.key"], read(t, dir, "registry.key"))
+	require.NoFileExists(t, filepath.Join(dir, "ca.key"))
+}
+
 func read(t *testing.T, dir, name string) string {
 	text, err := os.ReadFile(filepath.Join(dir, name))
 	require.NoError(t, err)

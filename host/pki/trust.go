@@ -22,6 +22,9 @@ var ErrExists = errors.New("the folder holds keys already")
 // or when ca.key is kept elsewhere.
 var ErrKeptElsewhere = errors.New("the folder holds an authority, ca.crt, whose key is elsewhere: make the keys in another folder")
 
+// ErrKeyMissing is returned by Create when the folder holds a public key without its private key.
+var ErrKeyMissing = errors.New("is there without its private key: put that back from a copy, or make the keys in another folder")
+
 // ErrName is returned for a machine's name that can't name its files.
 var ErrName = errors.New("a machine's name must do as the name of its files, and not be one of the folder's own: ca, registry, access, registry-replica, access-replica")
 
@@ -54,7 +57,8 @@ type Trust struct {
 	link bool // its certificates are those of Link
 }
 
-// Create makes the keys and the authority in dir, which must not hold any.
+// Create makes the keys and the authority in dir, which must hold no authority. A database's key pair that is there, of a run
+// that was killed or from a copy, stays: its tokens are in use.
 func Create(dir string, now func() time.Time) (*Trust, error) {
 	t := &Trust{dir: dir, now: now}
 	if _, err := os.Stat(t.path("ca.key")); err == nil {
@@ -67,11 +71,20 @@ func Create(dir string, now func() time.Time) (*Trust, error) {
 		return nil, fmt.Errorf("make trust: %w", err)
 	}
 	for _, database := range Databases {
+		switch {
+		case t.holds(database + ".key"):
+			continue
+		case t.holds(database + ".pub"):
+			return nil, fmt.Errorf("make trust in %s: %s.pub %w", dir, database, ErrKeyMissing)
+		}
 		if err := t.newKeyPair(database); err != nil {
 			return nil, fmt.Errorf("make key of the %s database: %w", database, err)
 		}
 	}
 	if _, err := t.AddReplicaKeys(); err != nil {
+		return nil, err
+	}
+	if _, err := t.AddPublic(); err != nil {
 		return nil, err
 	}
 	if err := t.newAuthority(); err != nil {
