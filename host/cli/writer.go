@@ -147,7 +147,7 @@ func (c *writerCommand) open(ctx context.Context, config writer.Config) (*writer
 		return nil, hint.With(err, "no row of it was changed: copy the backup again, or take an earlier one")
 	}
 	if errors.Is(err, writer.ErrNothingRestored) {
-		return nil, hint.With(err, "copy the backup to %s first; if it is empty itself, take an earlier one: the file of a running ledger that was copied without its log (-wal) may hold nothing", c.Database)
+		return nil, hint.With(err, "bring the backup to %s first; if it is empty itself, take an earlier one: the file of a running ledger that was copied without its log (-wal) may hold nothing", c.Database)
 	}
 	return centre, err
 }

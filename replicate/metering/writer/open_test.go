@@ -144,6 +144,30 @@ func TestAnEmptyBackupIsNotRestored(t *testing.T) {
 	}
 }
 
+// TestAnEmptyServerIsNotRestored either, such as one whose volume was not mounted.
+func TestAnEmptyServerIsNotRestored(t *testing.T) {
+	w, _ := openUnrun(t)
+	name, err := schema.FileURI(filepath.Join(t.TempDir(), "ledger.db"), false)
+	require.NoError(t, err)
+	connector, err := w.config.Ledger.Driver().(driver.DriverContext).OpenConnector(name)
+	require.NoError(t, err)
+	server := sql.OpenDB(otherDriver{connector})
+	defer server.Close()
+	config := w.config
+	config.Ledger, config.Restored = server, true
+	_, err = Open(t.Context(), config)
+	require.ErrorIs(t, err, ErrNothingRestored)
+	tables := 1
+	require.NoError(t, server.QueryRow(`SELECT count(*) FROM sqlite_schema`).Scan(&tables))
+	require.Zero(t, tables)
+	config.Restored = false
+	_, err = Open(t.Context(), config)
+	require.NoError(t, err)
+	config.Restored = true
+	_, err = Open(t.Context(), config)
+	require.NoError(t, err, "its own ledger is there")
+}
+
 // otherDriver is SQLite under another name, so that the writer takes its file for a server.
 type otherDriver struct{ driver.Connector }
 

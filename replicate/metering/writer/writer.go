@@ -112,7 +112,7 @@ type Writer struct {
 // ErrDamaged is returned by Open for a restored ledger whose file is damaged.
 var ErrDamaged = errors.New("the restored ledger is damaged")
 
-// ErrNothingRestored is returned by Open for a restored ledger whose file is empty.
+// ErrNothingRestored is returned by Open for a restored ledger that is empty.
 var ErrNothingRestored = errors.New("the restored ledger is empty")
 
 // Open migrates the ledger and takes a new generation of it, which stops an older writer. From a
@@ -193,16 +193,19 @@ func (w *Writer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// checkRestored refuses a restored file that is empty, and has SQLite look for damage in it, before anything is written to
-// it. That takes some seconds for a gigabyte.
+// checkRestored refuses a restored ledger that is empty, and has SQLite look for damage in a file, before anything is written
+// to it. That takes some seconds for a gigabyte.
 func (w *Writer) checkRestored(ctx context.Context) error {
-	if !w.config.Restored || !w.local {
+	if !w.config.Restored {
 		return nil
 	}
 	if version, err := schema.Version(ctx, w.config.Ledger, schema.Ledger); err != nil {
 		return err
 	} else if version == 0 {
 		return ErrNothingRestored
+	}
+	if !w.local {
+		return nil
 	}
 	var found string
 	if err := w.config.Ledger.QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&found); err != nil {
