@@ -141,7 +141,7 @@ func (s *EdgeState) chargedBefore(now int64, r *charge.Request, id sum, a *accou
 	case k.outcome == charge.NotFound && r.Outcome == charge.Found:
 		return Answer{}, false
 	}
-	if id := s.recent.sum(k.id); s.doubts.open[id] {
+	if id := s.recent.sum(k.id); s.doubts.has(id) {
 		s.doubts.dispel(id)
 		k.doubted = true
 	}

@@ -103,12 +103,12 @@ type doubt struct {
 // doubts are the charges in doubt: first waiting for the component to repeat or void the
 // request, then unresolved until a batch has reported them.
 type doubts struct {
-	waiting    []doubt      // oldest first
-	open       map[sum]bool // those of waiting that were neither repeated nor voided
+	waiting    []doubt       // oldest first
+	open       map[sum]int64 // those of waiting that were neither repeated nor voided since, with their times
 	unresolved []syncproto.Unresolved
 }
 
-func newDoubts() doubts { return doubts{open: map[sum]bool{}} }
+func newDoubts() doubts { return doubts{open: map[sum]int64{}} }
 
 // Doubt notes that the verdict on id may not have reached the component. Unless the id is
 // charged again or voided, it is reported as unresolved. A not-found lookup is not: it cost nothing.
@@ -116,10 +116,10 @@ func (s *EdgeState) Doubt(now int64, id string) {
 	sum := s.recent.sum(id)
 	e := s.recent.find(sum)
 	d := &s.doubts
-	if e == nil || e.fate != charged || e.outcome != charge.Found || d.open[sum] || len(d.waiting) >= syncproto.MaxUnresolved {
+	if e == nil || e.fate != charged || e.outcome != charge.Found || d.has(sum) || len(d.waiting) >= syncproto.MaxUnresolved {
 		return
 	}
-	d.open[sum] = true
+	d.open[sum] = now
 	d.waiting = append(d.waiting, doubt{id, now})
 }
 
@@ -135,6 +135,11 @@ func (s *EdgeState) DoubtReplayed(now int64, r *charge.Request) {
 // under its Idempotency-Key.
 func (d *doubts) dispel(id sum) { delete(d.open, id) }
 
+func (d *doubts) has(id sum) bool {
+	_, open := d.open[id]
+	return open
+}
+
 // resolve moves the doubts that have waited long enough to the unresolved charges.
 func (d *doubts) resolve(now int64, recent *recentIDs) {
 	n := 0
@@ -144,9 +149,11 @@ func (d *doubts) resolve(now int64, recent *recentIDs) {
 		}
 		n++
 		sum := recent.sum(w.id)
-		e, open := recent.find(sum), d.open[sum]
+		if at, open := d.open[sum]; !open || at != w.at { // another doubt about it may wait behind this one
+			continue
+		}
 		delete(d.open, sum)
-		if e != nil && open && e.account != 0 && len(d.unresolved) < syncproto.MaxUnresolved {
+		if e := recent.find(sum); e != nil && e.account != 0 && len(d.unresolved) < syncproto.MaxUnresolved {
 			d.unresolved = append(d.unresolved, syncproto.Unresolved{ID: w.id, Account: e.account, Key: e.key, AtMillis: e.at})
 		}
 	}

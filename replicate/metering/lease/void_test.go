@@ -186,6 +186,24 @@ func TestALostRetryOfADeliveredLookupIsNotInDoubt(t *testing.T) {
 	require.Zero(t, edge.Unresolved())
 }
 
+// TestADoubtAfterARetryHasTenSecondsOfItsOwn: a later retry ends it, after the time of the first.
+func TestADoubtAfterARetryHasTenSecondsOfItsOwn(t *testing.T) {
+	edge, _ := granted(t, 10)
+	require.Empty(t, outcomeOf(edge, start, keyedRequest("first", charge.Found, 1, 1)))
+	edge.Doubt(start, "first")
+	again := keyedRequest("again", charge.Found, 1, 1)
+	require.Equal(t, "replayed", outcomeOf(edge, start+5000, again))
+	edge.DoubtReplayed(start+5000, again)
+	edge.doubts.resolve(start+doubtMillis, &edge.recent)
+	require.Empty(t, edge.doubts.unresolved)
+	require.Equal(t, "replayed", outcomeOf(edge, start+12_000, keyedRequest("third", charge.Found, 1, 1)))
+	edge.doubts.resolve(start+5000+doubtMillis, &edge.recent)
+	require.Empty(t, edge.doubts.unresolved, "its client has the lookup")
+	edge.DoubtReplayed(start+20_000, again)
+	edge.doubts.resolve(start+20_000+doubtMillis, &edge.recent)
+	require.Len(t, edge.doubts.unresolved, 1)
+}
+
 // TestADoubtThatWaitsIsNotLost behind one that is due, since its clock was ahead.
 func TestADoubtThatWaitsIsNotLost(t *testing.T) {
 	edge, _ := granted(t, 10)
