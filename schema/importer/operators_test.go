@@ -266,6 +266,10 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 		}, "many of its companies have dates whose day is the year of their CIN, as U55101GA2019PTC000030 of 2018-02-19"},
 		"days of UTC": {func(_ int, row []string) { row[8] += " 18:30:00" },
 			`that of UTC at which a day begins in India, as "2019-02-10 18:30:00", but no zone is given`},
+		"days of UTC by a spreadsheet": {func(_ int, row []string) { row[8] += " 18:30" },
+			`that of UTC at which a day begins in India, as "2019-02-10 18:30", but no zone is given`},
+		"days of UTC by an American spreadsheet": {func(_ int, row []string) { row[8] = "2/22/" + row[8][:4] + " 6:30:00 PM" },
+			`that of UTC at which a day begins in India, as "2/22/2019 6:30:00 PM", but no zone is given`},
 		"sorted dates": {func(i int, row []string) { row[8] = fmt.Sprintf("%d-02-%02d", 2019-i, 1+i%20) }, "was one column sorted alone"},
 	} {
 		w := newFixture(t)

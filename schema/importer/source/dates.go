@@ -35,7 +35,7 @@ type dateOrder struct {
 	slashes, others, yearFirst, years orderCount
 	isGiven                           bool // by the format, as of documents: a date to come is a mistake of its own
 
-	times, evenings int    // times of day without a zone, and those that are 18:30:00
+	times, evenings int    // times of day without a zone, and those that are 18:30
 	evening         string // one of the dates with these
 }
 
@@ -261,13 +261,20 @@ func isMidnightOfIndia(s string) bool {
 	return false
 }
 
-// noteTime counts the time of a date, if it has no zone: that at which a day begins in India has lost it.
+// noteTime counts the time of a date, if it has no zone: that at which a day begins in India has lost it. Spreadsheets write it
+// as 18:30 and 6:30:00 PM, too.
 func (d dateReader) noteTime(s, time string) {
-	if d.order == nil || strings.Trim(time, "0123456789:.") != "" {
+	time = strings.ToUpper(time)
+	if d.order == nil || strings.Trim(time, "0123456789:. AMP") != "" {
 		return
 	}
 	d.order.times++
-	if isMidnightOfIndia(time + "Z") {
+	clock, isAfternoon := strings.CutSuffix(time, "PM")
+	clock, fraction, _ := strings.Cut(strings.TrimSpace(clock), ".")
+	if isAfternoon {
+		clock = strings.Replace("0"+strings.TrimPrefix(clock, "0"), "06:", "18:", 1)
+	}
+	if (clock == "18:30" || clock == "18:30:00") && strings.Trim(fraction, "0") == "" {
 		d.order.evenings++
 		d.order.evening = s
 	}
