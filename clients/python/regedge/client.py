@@ -61,8 +61,9 @@ class Client:
         parts = urlsplit(base_url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"base_url: want an address such as {DEFAULT_BASE_URL}, got {base_url!r}")
-        if any(c.isspace() for c in parts.netloc + parts.path):  # each attempt would fail as without a connection
-            raise ValueError(f"base_url: want the address without spaces; got {base_url!r}")
+        # With these each attempt would fail as without a connection.
+        if any(c.isspace() or not c.isprintable() for c in parts.netloc + parts.path):
+            raise ValueError(f"base_url: want the address without spaces and control characters; got {base_url!r}")
         if "?" in base_url or "#" in base_url:
             raise ValueError(f"base_url: want the address without ? and #; got {base_url!r}")
         if base_url.rstrip("/").endswith("/v1"):

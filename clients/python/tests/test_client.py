@@ -398,7 +398,7 @@ class ClientTest(unittest.TestCase):
         for address in ("http://127.0.0.1:8080?tenant=1", "http://127.0.0.1:8080/#top"):
             with self.subTest(address), self.assertRaisesRegex(ValueError, "without [?] and #"):
                 Client(address)
-        for address in ("http://exa mple:8080", "http://127.0.0.1:8080/a b", "http://127.0.0.1\u00a0"):
+        for address in ("http://exa mple:8080", "http://127.0.0.1:8080/a b", "http://127.0.0.1\u00a0", "http://127.0.0.1/a\x01"):
             with self.subTest(address), self.assertRaisesRegex(ValueError, "without spaces"):
                 Client(address)
         for arguments, want in (({"api_key": b"reg_live_x"}, "api_key: want a string, got bytes"), ({"base_url": 8080}, "base_url: want a string, got int")):
