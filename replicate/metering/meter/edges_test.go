@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -365,17 +364,19 @@ func TestRestoredWriterLogsWhatItCompensated(t *testing.T) {
 	c := startCentre(t, nil)
 	here := c.edge("here")
 	account := c.account("growth", 0)
-	c.stop()
-	backup, err := os.ReadFile(filepath.Join(c.dir, "ledger.db"))
+	restored := t.TempDir() // a request that still has the ledger open would write into a file that is put in its place
+	db, err := schema.OpenFile(filepath.Join(c.dir, "ledger.db"))
 	require.NoError(t, err)
-	c.start(false)
+	_, err = db.Exec(`VACUUM INTO ?`, filepath.Join(restored, "ledger.db"))
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
 	_, err = c.client.ChangeCredits(t.Context(), account, writer.CreditChange{Amount: 100})
 	require.NoError(t, err)
 	eventually(t, func() bool { return here.found(account) == "" }, "it has heard of the purchase")
 	c.cutAfterReport(here, account, 1)
 	held := c.read(account).Leased + 1
 	c.stop()
-	require.NoError(t, os.WriteFile(filepath.Join(c.dir, "ledger.db"), backup, 0o600))
+	c.dir = restored
 	var log testkit.Log
 	c.log = slog.New(slog.NewTextHandler(&log, nil))
 	c.cut["here"].Store(false)

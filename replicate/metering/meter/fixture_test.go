@@ -58,8 +58,11 @@ func (c *centre) start(restored bool) {
 	require.NoError(c.t, err)
 	c.writer.Store(w)
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- w.Run(ctx) }()
+	done := make(chan struct{})
+	go func() {
+		defer close(done) // after a failed start it is stopped a second time
+		w.Run(ctx)
+	}()
 	c.client = writer.NewClient("http://writer", operatorToken, &http.Client{Transport: writer.InProcess(w.Handler())})
 	c.stop = func() {
 		cancel()
