@@ -29,6 +29,9 @@ func TestARegistryThatHangsIsToldFromOneThatRefuses(t *testing.T) {
 	c := &statusCommand{Registry: "http://10.0.0.1:8181"}
 	late := c.explainRegistry(fmt.Errorf("read the releases: %w", context.DeadlineExceeded))
 	require.Contains(t, hint.Of(late), "nothing answered for http://10.0.0.1:8181 within 5s")
+	require.NotContains(t, hint.Of(late), "name servers", "no name is resolved")
+	named := (&statusCommand{Registry: "libsql://registry.example"}).explainRegistry(context.DeadlineExceeded)
+	require.Contains(t, hint.Of(named), "do the name servers of this machine answer, is the machine on")
 	refused := c.explainRegistry(errors.New("refused"))
 	require.Contains(t, hint.Of(refused), "is the registry's server running at http://10.0.0.1:8181")
 	require.NoError(t, c.explainRegistry(nil))

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"strconv"
 	"text/tabwriter"
 	"time"
@@ -164,7 +165,11 @@ func (c *statusCommand) explainRegistry(err error) error {
 		return hint.With(err, "set SSL_CERT_FILE to the ca.crt that signed the certificate at %s", c.Registry)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return hint.With(err, "nothing answered for %s within %v: do the name servers of this machine answer, is the machine on, does its server hang?", c.Registry, registryPatience)
+		ask := "is the machine on, does its server hang?"
+		if u, err := url.Parse(c.Registry); err == nil && net.ParseIP(u.Hostname()) == nil {
+			ask = "do the name servers of this machine answer, " + ask
+		}
+		return hint.With(err, "nothing answered for %s within %v: %s", c.Registry, registryPatience, ask)
 	}
 	return hint.With(err, "is the registry's server running at %s, and is the token one of its own (a primary takes those that write, a replica those that only read)? Without --registry or REGEDGE_REGISTRY only the nodes are shown", c.Registry)
 }
