@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"net/http"
 	"os"
 	"strings"
@@ -149,7 +150,12 @@ func (f *fixture) pushUntil(t *testing.T, args, env []string, primary *sql.DB, b
 		var written int
 		require.NoError(t, primary.QueryRow("SELECT coalesce(max(batch), 0) FROM pushing WHERE release <> ''").Scan(&written))
 		if written >= batches {
-			require.NoError(t, c.Process.Kill())
+			killing := c.Process.Kill()
+			if errors.Is(killing, os.ErrProcessDone) { // it ended just before
+				require.NoError(t, <-ended)
+				return false
+			}
+			require.NoError(t, killing)
 			return <-ended != nil
 		}
 	}
