@@ -201,7 +201,7 @@ func (n *devNode) greet(ctx context.Context, keyWorks bool) error {
 		cin, name, exampleKey = example.Values[0].Text, example.Values[1].Text, key
 	}
 	if !keyWorks {
-		key = "none: it was revoked or replaced. Make another with " + programName() + " key add"
+		key = "none: it was revoked or replaced. Make another with " + programName() + " key add ACCOUNT"
 		exampleKey = ident.SandboxKey
 	}
 	fmt.Fprintf(n.main.Stdout, `regedge is running on the files in %s. Ctrl-C stops it.

@@ -80,8 +80,8 @@ func (c *trustInit) replace(ctx context.Context, m *Main) (*pki.Trust, error) {
 	return made, err
 }
 
-// complete makes what is missing in a directory and can be made without replacing a key: what belongs to the keys, in
-// a run that was killed or taken away since, and the replicas' keys, where it was made before they had some.
+// complete makes what is missing in a directory and can be made without replacing a key. That is what belongs to the keys,
+// if a run was killed before it made it, or somebody took it away. And it is the replicas' keys, if the directory is older than these.
 func (c *trustInit) complete(m *Main) (added bool, err error) {
 	opened, err := openTrust(c.Trust, m)
 	if err != nil {
