@@ -508,10 +508,15 @@ class ClientTest(unittest.TestCase):
 
     def test_an_address_without_a_port_has_that_of_its_scheme(self):
         with unittest.mock.patch("socket.create_connection", side_effect=ConnectionRefusedError) as connect:
-            for address, port in (("http://api.example.org", 80), ("https://api.example.org/", 443)):
+            for address, host, port in (
+                ("http://api.example.org", "api.example.org", 80),
+                ("https://api.example.org/", "api.example.org", 443),
+                ("http://[2001:db8::10]", "2001:db8::10", 80),
+                ("https://[2001:db8::cafe]/registry", "2001:db8::cafe", 443),
+            ):
                 with self.assertRaises(UnansweredError):
                     Client(address, max_retries=0).company("x")
-                self.assertEqual(connect.call_args.args[0], ("api.example.org", port))
+                self.assertEqual(connect.call_args.args[0], (host, port))
 
     def test_an_idempotency_key_cannot_be_guessed(self):
         with Service(found) as service, service.client() as client:
