@@ -187,8 +187,21 @@ class Client:
                 )
             else:
                 connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+            connection.response_class = _FinalResponse
             self._local.connection, self._local.used, self._local.process = connection, False, os.getpid()
         return connection
+
+
+class _FinalResponse(http.client.HTTPResponse):
+    """Passes over interim answers (RFC 9110, section 15.2). http.client does so for 100 alone: it takes a proxy's 103 for the
+    answer, and the answer for that of the next call."""
+
+    def _read_status(self) -> Tuple[str, int, str]:
+        while True:
+            version, status, reason = super()._read_status()  # type: ignore[misc]
+            if not 100 < status < 200:
+                return version, status, reason
+            http.client.parse_headers(self.fp)
 
 
 def _text(parameter: str, value: str) -> str:
@@ -243,12 +256,13 @@ def _problem(status: int, headers: http.client.HTTPMessage, body: bytes, attempt
         document = {}
     if not isinstance(document, dict):
         document = {}
+    texts = {name: value for name, value in document.items() if isinstance(value, str)}
     return ApiError(
         status,
-        document.get("code", ""),
-        type=document.get("type", ""),
-        title=document.get("title", ""),
-        detail=document.get("detail", ""),
+        texts.get("code", ""),
+        type=texts.get("type", ""),
+        title=texts.get("title", ""),
+        detail=texts.get("detail", ""),
         request_id=headers.get("X-Request-Id", ""),
         retry_after=read.retry_after(headers.get("Retry-After")),
         rate_limit=read.rate_limit(headers),

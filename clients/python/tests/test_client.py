@@ -324,7 +324,7 @@ class ClientTest(unittest.TestCase):
             self.assertEqual(service.asked.client_address, parents, "the connection of the first process stays")
 
     def test_an_answer_of_another_program_is_an_error_without_a_code(self):
-        for body in (b"[]", b'"busy"', b"<html>", b""):
+        for body in (b"[]", b'"busy"', b"<html>", b"", b'{"code":null,"detail":null}', b'{"code":502,"detail":["busy"]}'):
 
             def foreign(handler):
                 handler.send_response(502)
@@ -335,7 +335,16 @@ class ClientTest(unittest.TestCase):
             with self.subTest(body), Service(foreign) as service, service.client(max_retries=0) as client:
                 with self.assertRaises(ApiError) as raised:
                     client.company("x")
-                self.assertEqual((raised.exception.status, raised.exception.code), (502, ""))
+                self.assertEqual((raised.exception.status, raised.exception.code, raised.exception.detail), (502, "", ""))
+
+    def test_an_interim_answer_is_not_taken_for_the_answer(self):
+        def hinted(handler):
+            handler.wfile.write(b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n")
+            found(handler, [("X-Registry-Release", handler.path[-1])])
+
+        with Service(hinted) as service, service.client() as client:
+            got = [client.find_llp(f"AAA-000{n}").release for n in "123"]
+        self.assertEqual(got, ["1", "2", "3"], "each call has its own answer")
 
     def test_no_service_is_an_unanswered_call(self):
         with socket.socket() as closed:
