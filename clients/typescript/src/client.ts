@@ -273,18 +273,19 @@ function result<T>({ headers, body }: Answer, attempts: number): Result<T> {
 }
 
 function problemOf({ status, headers, body }: Answer, attempts: number): ApiError {
-  let document: { type?: string; title?: string; detail?: string; code?: string } | null = null;
+  let document: Record<string, unknown> | null = null;
   try {
     document = JSON.parse(body);
   } catch {
     // Not an answer of the service: the status says all that is known.
   }
+  const text = (name: string) => (typeof document?.[name] === "string" ? document[name] : "");
   return new ApiError(
     status,
-    document?.code ?? "",
-    document?.type ?? "",
-    document?.title ?? "",
-    document?.detail ?? "",
+    text("code"),
+    text("type"),
+    text("title"),
+    text("detail"),
     headers.get("X-Request-Id") ?? "",
     retryAfter(headers.get("Retry-After")),
     rateLimit(headers),

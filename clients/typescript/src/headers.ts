@@ -10,8 +10,13 @@ export function rateLimit(headers: Headers): RateLimit {
 
 /** Reads seconds or a date (RFC 9110, section 10.2.3); 0 for anything else. */
 export function retryAfter(value: string | null): number {
-  const seconds = integer(value) ?? (Date.parse(value ?? "") - Date.now()) / 1000;
+  const seconds = integer(value) ?? (date(value ?? "") - Date.now()) / 1000;
   return seconds > 0 ? seconds : 0;
+}
+
+/** Reads one of HTTP's three forms of a date in milliseconds (RFC 9110, section 5.6.7). The last names no zone: all are of UTC. */
+function date(value: string): number {
+  return /:\d\d (GMT|\d{4})$/.test(value) ? Date.parse(value.replace(/ GMT$/, "") + " GMT") : NaN;
 }
 
 /** Reads a list of strings (RFC 9651, section 3.1), percent-encoded beyond ASCII. */

@@ -216,8 +216,10 @@ test("a signal ends a call, also while it waits", async (t) => {
 test("an answer of something else is an error", async (t) => {
   const service = await serve(t, (response) => response.end("<html>"));
   await assert.rejects(service.client().company("x"), { name: "RegedgeError" });
-  const proxy = await serve(t, (response) => response.writeHead(403).end("<html>"));
-  await assert.rejects(proxy.client().company("x"), { status: 403, code: "" });
+  for (const body of ["<html>", "[]", '{"code":null,"detail":null}', '{"code":403,"detail":["no"]}']) {
+    const proxy = await serve(t, (response) => response.writeHead(403).end(body));
+    await assert.rejects(proxy.client().company("x"), { status: 403, code: "", detail: "" }, body);
+  }
 });
 
 test("redirects are not followed", async (t) => {
@@ -298,11 +300,19 @@ test("suggestions are a list of strings", () => {
   }
 });
 
-test("Retry-After is seconds or a date", () => {
-  for (const value of [null, "-3", "soon", "Thu, 01 Jan 1970 00:00:00 GMT"]) assert.equal(retryAfter(value), 0, value);
+test("Retry-After is seconds or a date", (t) => {
+  for (const value of [null, "-3", "soon", "soon 3000", "Thu, 01 Jan 1970 00:00:00 GMT"]) assert.equal(retryAfter(value), 0, value);
   assert.equal(retryAfter("3"), 3);
-  const seconds = retryAfter(new Date(Date.now() + 60_000).toUTCString());
-  assert.ok(seconds > 50 && seconds <= 60, String(seconds));
+  const at = new Date(Date.now() + 60_000);
+  const [, day, date, month, year, time] = /(.*), (.*) (.*) (.*) (.*) GMT/.exec(at.toUTCString());
+  const weekday = at.toLocaleDateString("en", { weekday: "long", timeZone: "UTC" });
+  const zone = process.env.TZ;
+  t.after(() => (zone === undefined ? delete process.env.TZ : (process.env.TZ = zone)));
+  process.env.TZ = "Asia/Kolkata"; // the last form names no zone, and is of UTC all the same
+  for (const value of [at.toUTCString(), `${weekday}, ${date}-${month}-${year.slice(2)} ${time} GMT`, `${day} ${month} ${date} ${time} ${year}`]) {
+    const seconds = retryAfter(value);
+    assert.ok(seconds > 50 && seconds <= 60, `${value}: ${seconds}`);
+  }
 });
 
 test("each rate limit is read from its header", () => {
