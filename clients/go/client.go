@@ -109,8 +109,12 @@ func hasControl(value string) bool {
 // newHTTPClient keeps far fewer idle connections than an edge allows one address. It follows no
 // redirect: the API has none, and a key must not go to another host.
 func newHTTPClient() *http.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.MaxIdleConnsPerHost = 64
+	transport := http.DefaultTransport
+	if own, ok := transport.(*http.Transport); ok { // libraries that trace put another type in its place
+		own = own.Clone()
+		own.MaxIdleConnsPerHost = 64
+		transport = own
+	}
 	return &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

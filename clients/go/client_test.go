@@ -253,6 +253,19 @@ func TestTheKeyFollowsNoRedirect(t *testing.T) {
 	}
 }
 
+// TestAProgramMayReplaceTheDefaultTransport: tracing libraries put their own round tripper in its place.
+func TestAProgramMayReplaceTheDefaultTransport(t *testing.T) {
+	type traced struct{ http.RoundTripper }
+	replaced := http.DefaultTransport
+	t.Cleanup(func() { http.DefaultTransport = replaced })
+	http.DefaultTransport = traced{replaced}
+	s := serve(t, found)
+	c, _ := s.client(t, Config{})
+	if got, err := c.Company(context.Background(), "x"); err != nil || got.Data.Name != "A" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
 func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 	for _, config := range []Config{{BaseURL: "localhost:8080"}, {BaseURL: "ftp://host"}, {BaseURL: ":"}, {APIKey: "reg_live_x\n"}, {APIKey: "reg_live_x "}} {
 		if c, err := New(config); err == nil {
