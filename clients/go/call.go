@@ -133,10 +133,14 @@ func (c *Client) attempt(ctx context.Context, made *call) (*answer, error) {
 
 // causeOf names the timeout of the attempt in place of "context deadline exceeded".
 func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, ctx.Err()) {
-		return fmt.Errorf("%w: %w", cause, err)
+	cause := context.Cause(ctx)
+	switch {
+	case cause == nil || errors.Is(cause, ctx.Err()):
+		return err
+	case errors.Is(err, cause): // net/http says it itself, but in old versions of Go
+		return cause
 	}
-	return err
+	return fmt.Errorf("%w: %w", cause, err)
 }
 
 // retryable reports whether the same call may succeed later. For a used-up month or day the wait is
