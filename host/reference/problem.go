@@ -151,6 +151,7 @@ var advices = map[string]advice{
 		Do: []string{
 			"Use a well-known HTTP library, and let it write the request line and the header.",
 			"Send Host once, and no line breaks or control characters in fields.",
+			"Call an address that speaks HTTPS as https://, not http://.",
 		},
 		Call: "/v1/llps/ZZZ-0001", Retry: retryNever,
 	},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,11 +189,15 @@ func (s *Server) refusePage(e *exchange) {
 }
 
 // refuse answers with a problem that the server itself found.
-func (s *Server) refuse(e *exchange, code string) {
+func (s *Server) refuse(e *exchange, code string) { s.refuseWith(e, code, "") }
+
+// refuseWith is refuse with a detail of its own, unless that is empty.
+func (s *Server) refuseWith(e *exchange, code, detail string) {
 	p, ok := handler.FindProblem(code)
 	if !ok {
 		p, _ = handler.FindProblem(handler.InternalError)
 	}
+	p.Detail = cmp.Or(detail, p.Detail)
 	var retryAfter int64
 	if code == handler.Overloaded {
 		retryAfter = overloadedRetrySeconds

@@ -211,11 +211,16 @@ func (s *Server) refusePlain(ctx *fasthttp.RequestCtx, cause error) {
 	} else if slow, ok := errors.AsType[net.Error](cause); ok && slow.Timeout() {
 		code = handler.RequestTimeout
 	}
-	e := &exchange{client: conn.peer.text, route: routeInvalid}
-	s.refuse(e, code)
-	e.id = valueOf(e.response.Headers, handler.HeaderRequestID)
 	ctx.Response.Reset()
-	e.writePlain(&ctx.Response)
+	s.refuseInvalid(conn.peer, code, "", &ctx.Response)
+}
+
+// refuseInvalid fills in the answer to data that is not a request, and counts it. An empty detail stands for that of the code.
+func (s *Server) refuseInvalid(from *peer, code, detail string, to *fasthttp.Response) {
+	e := &exchange{client: from.text, route: routeInvalid}
+	s.refuseWith(e, code, detail)
+	e.id = valueOf(e.response.Headers, handler.HeaderRequestID)
+	e.writePlain(to)
 	s.record(e, 0)
-	s.pace(e, conn.peer)
+	s.pace(e, from)
 }

@@ -8,8 +8,13 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"regedge/handler"
 )
 
 // secure is HTTP/1.1 and HTTP/2 over TLS. After the handshake, HTTP/1.1 goes the way of a
@@ -101,6 +106,9 @@ func (w *secure) handshake(ctx context.Context, conn net.Conn) {
 	countedOf(conn).leaveLane()
 	if err != nil {
 		w.of.config.Log.Debug("TLS handshake", "error", err)
+		if first, ok := errors.AsType[tls.RecordHeaderError](err); ok && first.Conn != nil && isClear(first.RecordHeader) {
+			w.refuseClear(conn)
+		}
 		_ = conn.Close()
 		return
 	}
@@ -114,6 +122,23 @@ func (w *secure) handshake(ctx context.Context, conn net.Conn) {
 	default:
 		w.toHTTP2.give(newStreams(secured, unreadHeaders*w.of.config.MaxHeaderBytes))
 	}
+}
+
+// isClear reports whether a connection begins as HTTP does without TLS: with a method.
+func isClear(first [5]byte) bool {
+	return strings.Trim(string(first[:]), "ABCDEFGHIJKLMNOPQRSTUVWXYZ /*") == ""
+}
+
+// refuseClear answers a client that sends HTTP without TLS: hung up on, it would take the address for one where nothing works.
+func (w *secure) refuseClear(conn net.Conn) {
+	c := &connection{Conn: conn, peer: peerAt(conn), of: w.http1.connections}
+	c.lingers.Store(true)
+	defer c.Close()
+	_ = c.SetWriteDeadline(time.Now().Add(w.of.config.WriteTimeout))
+	var answer fasthttp.Response
+	answer.SetConnectionClose()
+	w.of.refuseInvalid(c.peer, handler.InvalidRequest, "This address speaks HTTPS: call it as https://. Replace an API key that was sent without TLS, since others could read it.", &answer)
+	_, _ = answer.WriteTo(c)
 }
 
 // suitesOfHTTP2 are the cipher suites of TLS 1.2 with which HTTP/2 is spoken (RFC 9113, section 9.2.2).

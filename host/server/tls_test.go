@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +51,7 @@ func TestHTTP2IsSpokenWithItsSuitesOnly(t *testing.T) {
 }
 
 func TestWhoDoesNotSpeakTLSIsHungUpOn(t *testing.T) {
-	r := startSecure(t, server.Config{Answerer: fine, ReadHeaderTimeout: time.Hour})
+	r := startSecure(t, server.Config{Answerer: fine, DocsURL: "https://docs", ReadHeaderTimeout: time.Hour})
 	r.dial = func() (net.Conn, error) {
 		c, err := net.Dial("tcp", r.addr)
 		if err == nil {
@@ -58,5 +59,14 @@ func TestWhoDoesNotSpeakTLSIsHungUpOn(t *testing.T) {
 		}
 		return c, err
 	}
-	require.NotContains(t, r.raw(t, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n"), "200 OK") // it returns once the server hangs up
+	require.Empty(t, r.raw(t, "SSH-2.0-OpenSSH_10.0\r\n")) // it returns once the server hangs up
+
+	long := "X-Long: " + strings.Repeat("a", 20000) + "\r\n" // what nobody reads must not reset the answer away
+	for _, sent := range []string{"GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n", "POST / HTTP/1.0\r\n" + long + "\r\n", http2.ClientPreface} {
+		answer, body, _ := strings.Cut(r.raw(t, sent), "\r\n\r\n")
+		require.Regexp(t, `^HTTP/1\.1 400 Bad Request\r\n(?s:.*)\r\nConnection: close$`, answer, "to HTTP without TLS")
+		require.Regexp(t, `^{"type":"https://docs/problems/invalid_request",.*"detail":"[^"]* https://[^"]*","code":"invalid_request"`, body)
+	}
+	require.NoError(t, r.stop())
+	require.Equal(t, 3, strings.Count(r.log.String(), `"status":400`))
 }
