@@ -79,6 +79,22 @@ func TestALinkNeverNamesAHostThatIsNone(t *testing.T) {
 	require.Contains(t, p.body, `value="https://accounts.example/invitations/`)
 }
 
+// TestABrowserWithoutCookiesIsToldOfThem: to load the page again helps it nothing.
+func TestABrowserWithoutCookiesIsToldOfThem(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	keeps := b.http.Jar
+	for jar, told := range map[http.CookieJar]bool{nil: true, keeps: false} {
+		b.http.Jar = jar
+		b.get("/sign-in")
+		form := b.form("email", "a@example.com", "password", "y")
+		form.Set("token", "of.another")
+		require.Equal(t, http.StatusForbidden, b.do(http.MethodPost, "/sign-in", form).StatusCode)
+		require.Contains(t, b.seen.text(), "Load it again and send the form once more.")
+		require.Equal(t, told, strings.Contains(b.seen.text(), "allow cookies"), b.seen.text())
+	}
+}
+
 func TestOversizedFormsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
