@@ -155,6 +155,7 @@ func TestTheDashboardFitsASmallPhone(t *testing.T) {
 	t.Parallel()
 	h := newHousehold(t)
 	h.signIn(h.Tab, devdata.Owner, h.ownerPassword)
+	h.makeKey(strings.Repeat("PRODUCTION_", 5)) // a name without a place to break
 	h.As(browser.View{Width: 320, Height: 640})
 	const waysBack = `String([...document.querySelectorAll(".eyebrow a")].every(a => {
 		const r = a.getBoundingClientRect()
@@ -166,7 +167,7 @@ func TestTheDashboardFitsASmallPhone(t *testing.T) {
 		const head = cell.closest("table").tHead.rows[0].cells[cell.cellIndex]
 		return cell.dataset.column === (head.querySelector(".hidden") ? "" : head.textContent)
 	}))`
-	for _, path := range []string{"/", "/keys", "/usage", "/credits", "/activity", "/settings", "/settings/tokens", "/settings/webhook", "/settings/api"} {
+	for _, path := range []string{"/", "/keys", "/keys/2", "/usage", "/credits", "/activity", "/settings", "/settings/tokens", "/settings/webhook", "/settings/api"} {
 		h.Open(h.dashboard + path)
 		require.Equal(t, "320", h.Eval(`String(document.documentElement.scrollWidth)`), path)
 		h.RequireWholePlaceholders(path)
