@@ -222,12 +222,13 @@ func squash(s string) string {
 const maxCapital = 1 << 53
 
 // parseCapital reads an amount in rupees and truncates it to whole ones: "100000.00",
-// "1,00,000", "9.9E+9", and with a decimal comma "100000,50". "1.500" could be either. No value is NULL.
+// "1,00,000", "9.9E+9", "Rs. 1,00,000/-", and with a decimal comma "100000,50". "1.500" could be either. No value is NULL.
 func parseCapital(s string) (record.Value, error) {
 	s = strings.TrimSpace(s)
 	if isNone(s) {
 		return record.Value{}, nil
 	}
+	s = withoutRupees(s)
 	if strings.IndexByte(s, ',') >= 0 {
 		var ok bool
 		if s, ok = withoutCommas(s); !ok {
@@ -253,6 +254,17 @@ func parseCapital(s string) (record.Value, error) {
 		return record.Value{}, errCapital
 	}
 	return record.NumberOf(int64(math.Trunc(f))), nil
+}
+
+// withoutRupees cuts off what marks an amount as one in rupees.
+func withoutRupees(s string) string {
+	for _, mark := range []string{"₹", "Rs.", "Rs", "INR"} {
+		if len(s) > len(mark) && strings.EqualFold(s[:len(mark)], mark) {
+			s = s[len(mark):]
+			break
+		}
+	}
+	return strings.TrimSpace(strings.TrimSuffix(s, "/-"))
 }
 
 // withoutCommas reads the commas of a number: between groups of two or three digits, the last of three, or
