@@ -47,6 +47,20 @@ var companyStatuses = map[string]string{
 	"convertedtollp":               dissolved,
 	"convertedtollpanddissolved":   dissolved,
 	"convertedtocmpanddissolved":   dissolved, // of an LLP that became a company
+
+	// The codes of the MCA's older state-wise files.
+	"actv": active,
+	"naef": inactive, // not available for e-filing
+	"upso": inactive, // under process of striking off
+	"drmt": inactive, // dormant
+	"d455": inactive, // dormant under section 455
+	"ulqd": underLiquidation,
+	"stof": struckOff,
+	"liqd": dissolved, // liquidated
+	"amal": dissolved, // amalgamated
+	"cllp": dissolved, // converted to LLP
+	"clld": dissolved, // converted to LLP and dissolved
+	"disd": dissolved,
 }
 
 // companyStatus maps a source's status. Case, spaces and punctuation are ignored.

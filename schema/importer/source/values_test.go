@@ -242,16 +242,16 @@ func FuzzCapital(f *testing.F) {
 
 func TestEveryStatusInCirculationIsKnown(t *testing.T) {
 	for want, texts := range map[string][]string{
-		active: {"Active", "ACTIVE", "Active In Progress"},
+		active: {"Active", "ACTIVE", "Active In Progress", "ACTV"},
 		inactive: {"Dormant", "Dormant under section 455", "Inactive", "Inactive for e-filing", "Inactive for efiling",
 			"Not available for eFiling", "Not Available for e-filing", "Under process of striking off",
-			"Under Process of Striking off", "Captured", "Unclassified"},
+			"Under Process of Striking off", "Captured", "Unclassified", "NAEF", "UPSO", "DRMT", "D455"},
 		suspended:        {"Under CIRP"},
-		underLiquidation: {"Under Liquidation", "Under liquidation"},
-		struckOff:        {"Strike Off", "Strike Off-AwaitingPublication", "Defunct", "Vanished", "STRIKE  OFF"},
+		underLiquidation: {"Under Liquidation", "Under liquidation", "ULQD"},
+		struckOff:        {"Strike Off", "Strike Off-AwaitingPublication", "Defunct", "Vanished", "STRIKE  OFF", "STOF"},
 		dissolved: {"Dissolved", "Dissolved (Liquidated)", "Dissolved under section 54", "Dissolved under section 59(8)",
 			"Liquidated", "Amalgamated", "Converted to LLP", "Converted to LLP and Dissolved", "Converted to LLP and dissolved",
-			"Converted to CMP and Dissolved"},
+			"Converted to CMP and Dissolved", "LIQD", "AMAL", "CLLP", "CLLD", "DISD"},
 	} {
 		for _, text := range texts {
 			got, err := companyStatus(text)
