@@ -378,11 +378,13 @@ func TestADayToComeIsRejected(t *testing.T) {
 
 // TestASpreadsheetsNumberOfADayIsNamed: it is rejected, as it could be the number of a row.
 func TestASpreadsheetsNumberOfADayIsNamed(t *testing.T) {
-	f := newFixture(t).text("2025-05-05", headerA+strings.Replace(rowA, "2006-02-23", "38771", 1)+rowA+
-		strings.NewReplacer("2006-02-23", "387710", "900001", "900002").Replace(rowA))
-	require.EqualValues(t, 2, f.Rejected["invalid date"])
-	require.Equal(t, "line 2: 38771 in CompanyRegistrationdate_date (a spreadsheet's number of a day: give the column the format of a date)",
-		f.First["invalid date"])
+	for _, serial := range []string{"38771", "38771.0"} {
+		f := newFixture(t).text("2025-05-05", headerA+strings.Replace(rowA, "2006-02-23", serial, 1)+rowA+
+			strings.NewReplacer("2006-02-23", "387710", "900001", "900002").Replace(rowA))
+		require.EqualValues(t, 2, f.Rejected["invalid date"])
+		require.Equal(t, "line 2: "+serial+" in CompanyRegistrationdate_date (a spreadsheet's number of a day: give the column the format of a date)",
+			f.First["invalid date"])
+	}
 }
 
 // TestNamesWithoutLettersAndNullsAreNone: a row number is no name, and databases export NULL as \N.

@@ -244,7 +244,7 @@ func (r *reading) check(v record.Value, err error, s string) record.Value {
 	} else {
 		refused.detail += " in " + r.key
 	}
-	if errors.Is(err, errDate) && len(s) == daySerial && isDigits(s) {
+	if whole := strings.TrimSuffix(s, ".0"); errors.Is(err, errDate) && len(whole) == daySerial && isDigits(whole) {
 		refused.detail += " (a spreadsheet's number of a day: give the column the format of a date)"
 	}
 	return v

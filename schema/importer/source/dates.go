@@ -157,7 +157,7 @@ func (c *orderCount) isLate() bool { return c.asRead >= fewestSwapped && c.asRea
 
 // parse returns a date as YYYY-MM-DD. The separator tells the order of the parts: YYYY-MM-DD
 // DD-MM-YY, DD-MM-YYYY, DD-Mon-YYYY, also with dots, and with slashes M/D/YYYY, as spreadsheets
-// write it, or YYYY/MM/DD; with blanks the month is a word. A time after it is dropped, but see isMidnightOfIndia. No value is NULL, and
+// write it, YYYY/MM/DD or DD/Mon/YYYY; with blanks the month is a word. A time after it is dropped, but see isMidnightOfIndia. No value is NULL, and
 // neither is one of emptyDates unless the record's identifier has its year.
 //
 // A two-digit year means year, which the record's identifier gives (0 if none), if that ends in
@@ -204,9 +204,12 @@ func (d dateReader) read(s string, year int) (record.Value, error) {
 }
 
 // parseWords reads a date whose month is a word, between blanks: "24 September 2019", "24th Sep.
-// 2019" or "September 24, 2019".
+// 2019", "September 24, 2019" or "Tuesday, 24 September 2019".
 func (d dateReader) parseWords(s string, year int) (record.Value, error) {
 	parts := strings.FieldsFunc(s, func(c rune) bool { return c == ' ' || c == ',' || c == '.' })
+	if len(parts) > 3 && isWeekday(parts[0]) {
+		parts = parts[1:]
+	}
 	if len(parts) == 4 && isTime(parts[3]) {
 		parts = parts[:3]
 	}
@@ -226,8 +229,18 @@ func (d dateReader) parseWords(s string, year int) (record.Value, error) {
 	return d.join(parts[2], month, day, year)
 }
 
-// emptyDates are dates that programs write for none, such as the first days of spreadsheets and of clocks.
-var emptyDates = map[string]bool{"1899-12-30": true, "1899-12-31": true, "1900-01-01": true, "1970-01-01": true}
+// isWeekday reports whether s is the name of a day of the week, or its first three letters.
+func isWeekday(s string) bool {
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		if strings.EqualFold(s, day.String()) || strings.EqualFold(s, day.String()[:3]) {
+			return true
+		}
+	}
+	return false
+}
+
+// emptyDates are dates that programs write for none, such as the first days of calendars, spreadsheets and clocks.
+var emptyDates = map[string]bool{"0001-01-01": true, "1899-12-30": true, "1899-12-31": true, "1900-01-01": true, "1970-01-01": true}
 
 // timeAfter returns where the time of day after a date begins, with its sign, a blank or T; 0 for none. It comes after a digit:
 // the T of OCT is none.
@@ -298,7 +311,7 @@ func orderParts(sign, first, second, third string) (year, month, day string) {
 	switch {
 	case len(first) == 4:
 		return first, second, third
-	case sign == "/":
+	case sign == "/" && isDigits(second): // else it is the month, as a word
 		return third, first, second
 	}
 	return third, second, first
@@ -321,10 +334,11 @@ func (d dateReader) join(yearText, monthText, dayText string, hint int) (record.
 			y, _ = strconv.Atoi(yearText)
 		}
 	}
-	if y < firstYear || y > lastYear || !isDay(y, month, day) {
+	date := formatDate(y, month, day)
+	if (y < firstYear && !emptyDates[date]) || y > lastYear || !isDay(y, month, day) {
 		return record.Value{}, errDate
 	}
-	return record.TextOf(formatDate(y, month, day)), nil
+	return record.TextOf(date), nil
 }
 
 // century completes a year of two digits.

@@ -27,6 +27,9 @@ func TestDatesOfEveryExport(t *testing.T) {
 		"13-06-2016":              "2016-06-13",
 		"13-Jun-2016":             "2016-06-13",
 		"13-JUNE-16":              "2016-06-13",
+		"13/Jun/2016":             "2016-06-13",
+		"Jun/13/2016":             "2016-06-13",
+		"13/june/16":              "2016-06-13",
 		"13.06.2016":              "2016-06-13",
 		" 29-02-2000 ":            "2000-02-29",
 		"2009-06-18 10:20:30 GMT": "2009-06-18",
@@ -42,7 +45,7 @@ func TestDatesOfEveryExport(t *testing.T) {
 	}
 	for _, in := range []string{
 		"2009-02-29", "2009-13-01", "13/13/2009", "17/2/2024", "32-01-2020", "31-04-2020", "1-1-1", "20200101", "soon",
-		"2009-06", "--2009", "0001-01-01", "2009-06-18x", "٢٠٠٩-06-18", "1/2/3/4",
+		"2009-06", "--2009", "0001-01-02", "2009-06-18x", "17/Som/2009", "17/Jun/06/2009", "June/17/Jun", "٢٠٠٩-06-18", "1/2/3/4",
 	} {
 		_, err := d.parse(in, 0)
 		require.ErrorIs(t, err, errDate, in)
@@ -130,7 +133,7 @@ func TestADateToComeTellsTheOrder(t *testing.T) {
 
 func TestEmptyDatesOfPrograms(t *testing.T) {
 	d := dateReader{asOf: "2025-01-01"}
-	for _, in := range []string{"1899-12-30", "01-01-1900", "1/1/1970", "1970-01-01T00:00:00Z"} {
+	for _, in := range []string{"1899-12-30", "01-01-1900", "1/1/1970", "1970-01-01T00:00:00Z", "0001-01-01", "01/01/0001 00:00:00", "0001-01-01T00:00:00Z", "01-Jan-0001"} {
 		got, err := d.parse(in, 2019)
 		require.NoError(t, err, in)
 		require.Equal(t, record.Value{}, got, in)
@@ -169,12 +172,13 @@ func TestAMonthMayBeAWord(t *testing.T) {
 	d := dateReader{asOf: "2025-01-01"}
 	for _, in := range []string{
 		"24 September 2019", "24 Sep 2019", "24-September-2019", "24th Sept. 2019", "September 24, 2019", "Sep 24 2019", "24 SEP 19", "24 Sep 2019 00:00:00", "24 Sep.2019", "24 Sep 2019, 00:00",
+		"Tuesday, 24 September 2019", "Tuesday, September 24, 2019", "Tue 24 Sep 2019", "Tuesday, 24 September 2019 00:00:00",
 	} {
 		got, err := d.parse(in, 0)
 		require.NoError(t, err, in)
 		require.Equal(t, "2019-09-24", got.Text, in)
 	}
-	for _, in := range []string{"24 9 2019", "9 24 2019", "September 2019", "31 September 2019", "24 Someday 2019", "24 Sep 2019 soon", "1 lakh 5"} {
+	for _, in := range []string{"24 9 2019", "9 24 2019", "September 2019", "31 September 2019", "24 Someday 2019", "24 Sep 2019 soon", "1 lakh 5", "Someday 24 Sep 2019", "Tuesday 24 9 2019", "Tuesday Tuesday 24 Sep 2019", "Tuesday, September 2019"} {
 		_, err := d.parse(in, 0)
 		require.ErrorIs(t, err, errDate, in)
 	}
