@@ -84,7 +84,7 @@ func parseAddress(s string) address {
 	if a, ok := parseLetterAddress(s); ok {
 		return a
 	}
-	if line, pincode := cutPincode(joinHalves(withoutCountry(s))); pincode.Kind != record.Null {
+	if line, pincode := cutPincode(withoutCountry(s)); pincode.Kind != record.Null {
 		return address{line: joinLines(splitLines(line)), pincode: pincode}
 	}
 	return address{line: joinLines(splitLines(s))}
@@ -98,7 +98,7 @@ func parseCurrentAddress(s string) address {
 	var a address
 	parts := strings.Split(s, ",")
 	last := wholePincode(strings.TrimSpace(parts[len(parts)-1]))
-	if rest, pincode := cutPincode(joinHalves(last)); rest == "" { // "PIN 403001", too
+	if rest, pincode := cutPincode(last); rest == "" { // "PIN 403001", too
 		a.pincode = pincode
 	}
 	a.oddPincode = a.pincode.Kind == record.Null && len(parts) > 1 && strings.ContainsAny(last, "123456789")
@@ -114,7 +114,7 @@ func parseCurrentAddress(s string) address {
 		parts = parts[:n-1]
 	}
 	for n := len(parts); n > 1; n = len(parts) {
-		city, pincode := cutPincode(joinHalves(strings.TrimRight(parts[n-1], " .")))
+		city, pincode := cutPincode(strings.TrimRight(parts[n-1], " ."))
 		parts = parts[:n-1]
 		if a.pincode.Kind == record.Null {
 			a.pincode = pincode
@@ -171,7 +171,7 @@ func parseOlderAddress(s string) (a address, ok bool) {
 // before them is not the name of a state. The city comes before it, but where it is a city itself, as in "…, Okhla, New
 // Delhi - 110020": it stays the last line then.
 func parseLetterAddress(s string) (a address, ok bool) {
-	body, pincode := cutPincode(joinHalves(withoutCountry(s)))
+	body, pincode := cutPincode(withoutCountry(s))
 	parts := strings.Split(withoutCountry(body), ",")
 	n := len(parts) - 1
 	name, known := states[squash(parts[n])]
@@ -180,7 +180,7 @@ func parseLetterAddress(s string) (a address, ok bool) {
 	}
 	a.state, a.pincode = record.TextOf(name), pincode
 	if pincode.Kind == record.Null { // it may come before the state: "…, Pune - 411 001, Maharashtra"
-		if parts[n-1], a.pincode = cutPincode(joinHalves(parts[n-1])); parts[n-1] == "" && n > 1 {
+		if parts[n-1], a.pincode = cutPincode(parts[n-1]); parts[n-1] == "" && n > 1 {
 			parts = slices.Delete(parts, n-1, n)
 			n--
 		}
@@ -242,7 +242,6 @@ func isSamePlace(a, b string) bool {
 
 // joinHalves writes a pincode at the end of a place as one number, such as "Panaji 403 001".
 func joinHalves(place string) string {
-	place = strings.TrimSpace(place)
 	n := len(place) - 7
 	if n < 0 || n > 0 && isDigits(place[n-1:n]) || place[n+3] != ' ' && place[n+3] != '-' || !isDigits(place[n:n+3]) || !isDigits(place[n+4:]) {
 		return place
@@ -250,24 +249,48 @@ func joinHalves(place string) string {
 	return place[:n+3] + place[n+4:]
 }
 
-// cutPincode splits a pincode off the end of a text, such as "..., Delhi - 110001" or "Delhi PIN:110001".
+// cutPincode splits a pincode off the end of a text, such as "..., Delhi - 110001", "Panaji 403 001" or "Delhi PIN No:110001".
+// The number of something else, such as "Survey No. 123456" or "Office No. 401-404", is none.
 func cutPincode(s string) (string, record.Value) {
 	const before = " -,.:"
-	n := len(s) - 6
-	if n < 0 || n > 0 && !strings.ContainsRune(before, rune(s[n-1])) {
+	s = strings.TrimSpace(s)
+	joined := joinHalves(s)
+	n := len(joined) - 6
+	if n < 0 || n > 0 && !strings.ContainsRune(before, rune(joined[n-1])) {
 		return s, record.Value{}
 	}
-	pincode := parsePincode(s[n:])
+	pincode := parsePincode(joined[n:])
 	if pincode.Kind == record.Null {
 		return s, pincode
 	}
-	rest := strings.TrimRight(s[:n], before)
-	for _, word := range []string{"code", "pincode", "pin"} {
-		if cut, ok := cutSuffixFold(rest, word); ok && (cut == "" || strings.ContainsRune(before, rune(cut[len(cut)-1]))) {
-			rest = strings.TrimRight(cut, before)
-		}
+	rest := strings.TrimRight(joined[:n], before)
+	unnumbered := cutWord(rest, before, numberWords)
+	place := unnumbered
+	for _, word := range pinWords {
+		place = cutWord(place, before, []string{word})
+	}
+	switch {
+	case place != unnumbered:
+		return place, pincode
+	case unnumbered != rest && !strings.Contains(joined[len(rest):n], ","):
+		return s, record.Value{}
 	}
 	return rest, pincode
+}
+
+var (
+	pinWords    = []string{"code", "pincode", "pin"}
+	numberWords = []string{"no", "nos", "number", "hno", "box", "phone", "tel", "fax"}
+)
+
+// cutWord cuts off the last word of a text if it is one of words, and the signs before it.
+func cutWord(s, signs string, words []string) string {
+	for _, word := range words {
+		if cut, ok := cutSuffixFold(s, word); ok && (cut == "" || strings.ContainsRune(signs, rune(cut[len(cut)-1]))) {
+			return strings.TrimRight(cut, signs)
+		}
+	}
+	return s
 }
 
 // wholePincode cuts off the ".0" that a spreadsheet leaves after a pincode at the end of a text.
