@@ -39,17 +39,25 @@ func TestADisturbedCellIsReadRightOrRejected(t *testing.T) {
 		{name, "#NAME?", "no name: #NAME?"}, {name, "#REF!", "no name: #REF!"}, {name, "=A2", "no name: =A2"},
 		{name, `"=VLOOKUP(A2,Names!A:B,2)"`, "no name: =VLOOKUP(A2,Names!A:B,2)"}, {name, "='Sheet 2'!B2", "no name: ='Sheet 2'!B2"}, {name, "=$B$2", "no name: =$B$2"},
 		{name, `"=""A""&""B"""`, `no name: =A&B`}, {name, `"=""A """"B"""" LIMITED"""`, `A "B" LIMITED`}, {name, "A\x00B LIMITED", "zero bytes: the row is damaged"},
-		{status, ",ACTV,", "unknown status: ACTV"}, {status, ",सक्रिय,", "unknown status: सक्रिय"}, {status, ",,", "unknown status"},
+		{status, ",ACTIV,", "unknown status: ACTIV"}, {status, ",ACTV,", "ACTIVE"}, {status, ",सक्रिय,", "unknown status: सक्रिय"}, {status, ",,", "unknown status"},
 	}
 	for _, amount := range []string{
-		"Rs. 1,00,000", "1.5 lakh", "₹ 10 Cr", "(5,000)", "-5000", "1,00,000/-", "INR 100000", "1 00 000", "१०००००", "100000.00 Dr", "10%", "#REF!", "=1+1", "1e16", "10.000.000",
+		"1.5 lakh", "₹ 10 Cr", "(5,000)", "-5000", "Rs. -5,000", "1 00 000", "१०००००", "100000.00 Dr", "10%", "#REF!", "=1+1", "1e16", "10.000.000",
 	} {
 		list = append(list, disturbance{capital, `"` + amount + `"`, "invalid capital: " + amount + " in AuthorizedCapital"})
 	}
-	list = append(list, disturbance{date, "45291",
-		"invalid date: 45291 in CompanyRegistrationdate_date (a spreadsheet's number of a day: give the column the format of a date)"})
+	for _, amount := range []string{"Rs. 1,00,000", "₹1,00,000.00", "1,00,000/-", "INR 100000"} {
+		list = append(list, disturbance{capital, `"` + amount + `"`, "100000"})
+	}
+	for _, day := range []string{"23/Feb/2006", "Thu Feb 23 2006", `"Thursday, 23 February 2006"`} {
+		list = append(list, disturbance{date, day, "2006-02-23"})
+	}
+	for _, serial := range []string{"45291", "38771.0"} {
+		list = append(list, disturbance{date, serial,
+			"invalid date: " + serial + " in CompanyRegistrationdate_date (a spreadsheet's number of a day: give the column the format of a date)"})
+	}
 	for _, day := range []string{
-		"38771.0", "2021-13-05", "31/02/2020", "23/Feb/2006", "Thu Feb 23 2006", "Feb-06", "2006", "1140652800", "20060223", "1900-01-00", "9999-12-31",
+		"2021-13-05", "31/02/2020", "Feb-06", "2006", "1140652800", "20060223", "1900-01-00", "9999-12-31",
 		"2006-02-23 (approx)", "2006-02-23 soon", "23—02—2006", "#VALUE!", "2006-W08-4", "2100-12-31T18:30:00Z", "2006-02-30T18:30:00Z",
 	} {
 		list = append(list, disturbance{date, day, "invalid date: " + day + " in CompanyRegistrationdate_date"})
