@@ -535,6 +535,25 @@ func TestFilesAppendedToEachOther(t *testing.T) {
 	require.Equal(t, map[string]int64{"repeated header": 1}, f.LeftOut)
 }
 
+// TestAFileOfAnotherKindAppendedToAFileEndsTheRun: its columns are in other places, and each of its values may be a valid one there.
+func TestAFileOfAnotherKindAppendedToAFileEndsTheRun(t *testing.T) {
+	for name, second := range map[string]string{
+		"two columns swapped":  strings.Replace(headerA, "CompanyROCcode,CompanyCategory", "CompanyCategory,CompanyROCcode", 1),
+		"the number elsewhere": strings.Replace(headerA, "CIN,CompanyName", "CompanyName,CIN", 1),
+		"fewer columns":        "CIN,CompanyName,CompanyStatus\n",
+		"another format":       "llpin,llp_name,status,incorporation_date\n",
+		"another separator":    strings.ReplaceAll(headerA, ",", ";"),
+	} {
+		w := newFixture(t)
+		_, err := Run(context.Background(), w.config("2025-05-05", w.file(headerA+rowA+second+rowA)))
+		require.ErrorContains(t, err, "line 3 is the header of another list", name)
+		require.Empty(t, w.registryFiles(), name)
+	}
+	f := newFixture(t).text("2025-05-05", headerA+rowA+strings.Replace(headerA, "nic_code", "NIC", 1)+"x"+rowA)
+	require.Equal(t, map[string]int64{"repeated header": 1}, f.LeftOut, "another name of a column that is not read")
+	require.Equal(t, map[string]int64{"invalid CIN": 1}, f.Rejected)
+}
+
 func TestAWebPageIsRefused(t *testing.T) {
 	w := newFixture(t)
 	_, err := Run(context.Background(), w.config("2025-05-05", w.file("\n<html><body>Request rejected, CIN\n</body></html>")))

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -149,7 +150,9 @@ func (s *sheet) run() error {
 			err = &rejection{"zero bytes", "the row is damaged"}
 		default:
 			s.fields = toUTF8(r.fields)
-			err = s.takeRow(r)
+			if err = s.takeRow(r); err != nil {
+				err = cmp.Or(s.asHeader(r), err)
+			}
 		}
 		if err := s.settle(r, err); err != nil {
 			return err
@@ -170,13 +173,32 @@ func (s *sheet) takeRow(r row) error {
 	}
 	rec, err := s.format.take(s)
 	if err != nil {
-		if squash(s.fields[0]) == squash(s.header[0]) && slices.EqualFunc(s.fields, s.header, sameColumn) {
-			return &omission{"repeated header"}
-		}
 		return err
 	}
 	if rec.Table != nil {
 		return s.out.record(r.line, rec, s.keep(r))
+	}
+	return nil
+}
+
+// asHeader returns an omission for a row that repeats the header, the error that ends the file for the header of another list, whose rows
+// have their values in other columns, and nil for any other row.
+func (s *sheet) asHeader(r row) error {
+	if slices.EqualFunc(s.fields, s.header, sameColumn) {
+		return &omission{"repeated header"}
+	}
+	if strings.ContainsAny(r.raw, "0123456789") {
+		return nil // nearly all rows, but no header
+	}
+	for _, separator := range []byte(separators) {
+		format, places, err := recognise(toUTF8(splitFields(r.raw, separator, nil)))
+		switch {
+		case err != nil:
+			continue
+		case separator == s.rows.separator && format == s.format && slices.Equal(places, s.places):
+			return &omission{"repeated header"}
+		}
+		return fmt.Errorf("line %d is the header of another list, with its columns in other places: import the two as files of their own", r.line)
 	}
 	return nil
 }
