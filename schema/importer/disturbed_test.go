@@ -178,7 +178,6 @@ func TestAHeaderOfAnotherKindIsRefused(t *testing.T) {
 		"a saved page":      {"From: <Saved by Blink>\nSubject: x\n\n<html>", "is a web page that a browser saved"},
 		"a mail":            {"MIME-Version: 1.0\nContent-Type: multipart/related\n\n<html>", "is a web page that a browser saved"},
 		"a page with marks": {"\uFEFF<!DOCTYPE html><table><tr><td>CIN", "is a web page or XML"},
-		"UTF-16, packed":    {gzipped("\xff\xfe" + encoded(headerA+rowA, 2)), "UTF-16"},
 	} {
 		w := newFixture(t)
 		_, err := Run(context.Background(), w.config("2025-05-05", w.file(c.text)))

@@ -3,12 +3,14 @@ package importer
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -88,6 +90,28 @@ func TestSeparatorsAndLineEnds(t *testing.T) {
 		require.EqualValues(t, 2, report.Files[0].New, name)
 		require.Equal(t, []string{"MADE-UP ONE PRIVATE LIMITED", "MADE-UP TWO PRIVATE LIMITED"}, w.rows("SELECT company_name FROM company ORDER BY cin"), name)
 	}
+}
+
+// TestUTF16WithAMarkIsRead, which spreadsheets call Unicode text, with tabs between the fields.
+func TestUTF16WithAMarkIsRead(t *testing.T) {
+	text := "\uFEFFCIN\tCompanyName\tCompanyStatus\r\nU00001GA2020PTC000001\tCAFÉ 😀 \u0a0d \u0d0a\tActive\r\nU00001GA2020PTC000002\tTWO\tActive\r\n"
+	little, big := []byte{}, []byte{}
+	for _, c := range utf16.Encode([]rune(text)) {
+		little, big = binary.LittleEndian.AppendUint16(little, c), binary.BigEndian.AppendUint16(big, c)
+	}
+	for name, file := range map[string]string{
+		"little": string(little), "big": string(big), "packed": gzipped(string(little)), "two files": string(little) + string(little),
+		"lines that end in CR": strings.ReplaceAll(string(little), "\r\x00\n\x00", "\r\x00"),
+	} {
+		w := newFixture(t)
+		require.EqualValues(t, 2, w.run("2025-05-05", w.file(file)).Files[0].New, name)
+		require.Equal(t, []string{"CAFÉ 😀 \u0a0d \u0d0a", "TWO"}, w.rows("SELECT company_name FROM company ORDER BY cin"), name)
+	}
+	f := newFixture(t).text("2025-05-05", string(little[:len(little)-19]))
+	require.Equal(t, map[string]int64{"row cut off": 1}, f.Rejected, "cut off within a letter")
+	require.EqualValues(t, 1, f.New)
+	f = newFixture(t).text("2025-05-05", encoded("\xff\xfe", 1)+encoded("{\"companyData\":{\"company\":\"A\",\"cin\":\"U00001GA2020PTC000001\",\"llpStatus\":\"Active\"}}", 2))
+	require.EqualValues(t, 1, f.New, "a document")
 }
 
 // TestAFirstColumnCalledPKIsNoArchive, as databases export their primary key.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/text/encoding/unicode"
 )
 
 var (
@@ -24,7 +25,7 @@ var (
 	errPackedTwice = errors.New("was compressed twice: uncompress it once")
 	errDatabase    = errors.New("is a database: export its table as CSV in UTF-8")
 	errTar         = errors.New("is a tar archive: unpack it and import the files in it")
-	errUTF16       = errors.New("is UTF-16 text: save it as CSV in UTF-8")
+	errUTF16       = errors.New("is UTF-16 text without a byte order mark: save it as CSV in UTF-8")
 	errUTF32       = errors.New("is UTF-32 text: save it as CSV in UTF-8")
 	errPage        = errors.New("is a web page or XML, not a list: was the download refused? Fetch it again, as CSV")
 	errMail        = errors.New("is a web page that a browser saved, not a list: open it, and save its table as CSV in UTF-8")
@@ -87,6 +88,10 @@ func (s *File) Open(ctx context.Context, stdin io.Reader, asOf string) error {
 		return err
 	}
 	start, err := s.text.Peek(headBytes)
+	if isMarkedUTF16(start) {
+		s.text = bufio.NewReaderSize(unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Reader(s.text), 64<<10)
+		start, err = s.text.Peek(headBytes)
+	}
 	if err != nil && err != io.EOF {
 		return fmt.Errorf("read: %w", err)
 	}
@@ -125,6 +130,14 @@ func (s *File) Open(ctx context.Context, stdin io.Reader, asOf string) error {
 // tarMark is the offset of "ustar" in the header of a tar archive (POSIX.1-1988 and GNU).
 const tarMark = 257
 
+// isMarkedUTF16 reports whether a file begins as UTF-16 with a byte order mark, as a spreadsheet's "Unicode text" does.
+func isMarkedUTF16(start []byte) bool {
+	return bytes.HasPrefix(start, []byte{0xfe, 0xff}) || bytes.HasPrefix(start, []byte{0xff, 0xfe}) && !bytes.HasPrefix(start, utf32Mark)
+}
+
+// utf32Mark is the byte order mark of UTF-32 that begins as the one of UTF-16.
+var utf32Mark = []byte{0xff, 0xfe, 0, 0}
+
 // checkText refuses the beginning of a file that is text in another encoding, or none.
 func checkText(start []byte) error {
 	zeros := bytes.Count(start, []byte{0})
@@ -134,9 +147,9 @@ func checkText(start []byte) error {
 		return errTar
 	case zeros == len(start):
 		return errZeros
-	case bytes.HasPrefix(start, []byte{0xff, 0xfe, 0, 0}), bytes.HasPrefix(start, []byte{0, 0, 0xfe, 0xff}), zeros > len(start)*5/8:
+	case bytes.HasPrefix(start, utf32Mark), bytes.HasPrefix(start, []byte{0, 0, 0xfe, 0xff}), zeros > len(start)*5/8:
 		return errUTF32
-	case bytes.HasPrefix(start, []byte{0xff, 0xfe}), bytes.HasPrefix(start, []byte{0xfe, 0xff}), zeros > len(start)*3/8:
+	case zeros > len(start)*3/8:
 		return errUTF16
 	case bytes.IndexByte(first, 0) >= 0:
 		return errZeros
