@@ -116,7 +116,8 @@ func (s *EdgeState) applySeal(batch *syncproto.Batch) {
 	for _, r := range batch.Returns {
 		s.applyReturn(r, batch.Seq)
 	}
-	s.doubts.reported(batch.Unresolved)
+	s.doubts.report(batch.Unresolved)
+	s.recent.report(batch.Unresolved)
 }
 
 // acknowledge marks the batches up to applied as reported, and settles the one in flight in the

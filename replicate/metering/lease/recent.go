@@ -17,6 +17,7 @@ type fate uint8
 const (
 	answered fate = iota // a verdict without a charge
 	charged              // a charge, or a not-found lookup, that stands
+	reported             // a charge that was reported as unresolved: an operator refunds it, a void does not
 	voided               // nothing of this id stands or ever will
 )
 
@@ -144,6 +145,15 @@ func (r *recentIDs) put(e entry) {
 	}
 	*r.at(slot) = e
 	r.index[e.sum()] = int32(slot)
+}
+
+// report notes charges that a batch reports as unresolved.
+func (r *recentIDs) report(list []syncproto.Unresolved) {
+	for i := range list {
+		if e := r.find(r.sum(list[i].ID)); e != nil && e.fate == charged {
+			e.fate = reported
+		}
+	}
 }
 
 // forget removes an entry, so that its id can be charged again.

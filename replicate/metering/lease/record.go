@@ -242,6 +242,13 @@ func (s *EdgeState) ReplayID(record []byte) error {
 			return fmt.Errorf("replay request id: %w", err)
 		}
 		s.rememberVoid(e, id)
+	case recordSeal:
+		d.Uint() // its epoch
+		batch := syncproto.DecodeBatch(d)
+		if err := d.Err(); err != nil {
+			return fmt.Errorf("replay request id: %w", err)
+		}
+		s.recent.report(batch.Unresolved)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"errors"
+	"maps"
 	"slices"
 
 	"regedge/handler/charge"
@@ -11,6 +12,10 @@ import (
 // ErrForgotten is returned by Void for a request id that is older than those remembered.
 var ErrForgotten = errors.New("the request id is too old to be voided")
 
+// ErrReported is returned by Void for a charge that was reported as unresolved: it is refunded by an operator, and
+// must not be given back twice.
+var ErrReported = errors.New("the charge was reported as unresolved")
+
 // Voided is the result of Void.
 type Voided struct {
 	// Repeated says that the id was voided before.
@@ -19,7 +24,7 @@ type Voided struct {
 
 // Void takes back the charge of id, if there is one, and makes sure that there never will
 // be one. That holds only once the Log's records are durable. It returns ErrForgotten when
-// the id is older than those remembered.
+// the id is older than those remembered, and ErrReported when its charge can't be taken back any more.
 func (s *EdgeState) Void(now int64, id string) (Voided, error) {
 	sum := s.recent.sum(id)
 	e := s.recent.find(sum)
@@ -31,6 +36,8 @@ func (s *EdgeState) Void(now int64, id string) (Voided, error) {
 		s.logVoid(id, &entry{at: now})
 	case e.fate == voided:
 		return Voided{Repeated: true}, nil
+	case e.fate == reported:
+		return Voided{}, ErrReported
 	case e.fate == charged:
 		s.unspend(e)
 		e.fate = voided
@@ -106,9 +113,12 @@ type doubts struct {
 	waiting    []doubt       // oldest first
 	open       map[sum]int64 // those of waiting that were neither repeated nor voided since, with their times
 	unresolved []syncproto.Unresolved
+	// delivered are charges whose verdict arrived at a second attempt, with its time: that the first one failed
+	// may be noticed only later.
+	delivered map[sum]int64
 }
 
-func newDoubts() doubts { return doubts{open: map[sum]int64{}} }
+func newDoubts() doubts { return doubts{open: map[sum]int64{}, delivered: map[sum]int64{}} }
 
 // Doubt notes that the verdict on id may not have reached the component. Unless the id is
 // charged again or voided, it is reported as unresolved. A not-found lookup is not: it cost nothing.
@@ -117,6 +127,9 @@ func (s *EdgeState) Doubt(now int64, id string) {
 	e := s.recent.find(sum)
 	d := &s.doubts
 	if e == nil || e.fate != charged || e.outcome != charge.Found || d.has(sum) || len(d.waiting) >= syncproto.MaxUnresolved {
+		return
+	}
+	if _, arrived := d.delivered[sum]; arrived {
 		return
 	}
 	d.open[sum] = now
@@ -129,6 +142,29 @@ func (s *EdgeState) DoubtReplayed(now int64, r *charge.Request) {
 	if k := s.keyed.last(nameOf(r)); s.Replays(r) && k.doubted {
 		s.Doubt(now, k.id)
 	}
+}
+
+// Delivered notes that the verdict on a repeated request reached the component, or on one that was answered
+// Replayed: the charge is not in doubt, whatever is noticed later of the attempts before.
+func (s *EdgeState) Delivered(now int64, r *charge.Request, replayed bool) {
+	id := r.ID
+	if replayed {
+		k := s.keyed.last(nameOf(r))
+		if !s.Replays(r) {
+			return
+		}
+		id, k.doubted = k.id, false
+	}
+	sum := s.recent.sum(id)
+	s.doubts.dispel(sum)
+	if s.doubts.forgetDelivered(now); len(s.doubts.delivered) < syncproto.MaxUnresolved {
+		s.doubts.delivered[sum] = now
+	}
+}
+
+// forgetDelivered forgets what arrived longer ago than any attempt lasts.
+func (d *doubts) forgetDelivered(now int64) {
+	maps.DeleteFunc(d.delivered, func(_ sum, at int64) bool { return now-at >= doubtMillis || at > now })
 }
 
 // dispel ends the doubt about an id: the component repeated or voided it, or its client got the lookup by a retry
@@ -160,8 +196,8 @@ func (d *doubts) resolve(now int64, recent *recentIDs) {
 	d.waiting = d.waiting[n:]
 }
 
-// reported removes what a sealed batch reports.
-func (d *doubts) reported(list []syncproto.Unresolved) {
+// report removes what a sealed batch reports.
+func (d *doubts) report(list []syncproto.Unresolved) {
 	d.unresolved = slices.DeleteFunc(d.unresolved, func(u syncproto.Unresolved) bool {
 		return slices.Contains(list, u)
 	})

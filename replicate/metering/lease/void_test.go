@@ -302,3 +302,65 @@ func TestAVoidOfAnEarlierEpochIsReportedOnce(t *testing.T) {
 	}
 	require.EqualValues(t, -1, less)
 }
+
+// TestAChargeThatWasReportedIsNotVoided: an operator refunds it, and the void would give the credit back once more. That
+// holds after a restart, from the records or from the ids alone.
+func TestAChargeThatWasReportedIsNotVoided(t *testing.T) {
+	edge, log := granted(t, 10)
+	require.Empty(t, edge.Charge(start, request("reported", charge.Found), false).Verdict.Code)
+	edge.Doubt(start, "reported")
+	require.Len(t, edge.Sync(start+doubtMillis).Batch.Unresolved, 1)
+	fromRecords, fromIDs := New(&recordLog{}), New(&recordLog{})
+	for _, r := range log.records {
+		require.NoError(t, fromRecords.Replay(r))
+		require.NoError(t, fromIDs.ReplayID(r))
+	}
+	edge.Snapshot(func(r []byte) { require.NoError(t, fromIDs.Replay(r)) })
+	for name, state := range map[string]*EdgeState{"at once": edge, "from its records": fromRecords, "from its snapshot": fromIDs} {
+		_, err := state.Void(start+doubtMillis, "reported")
+		require.ErrorIs(t, err, ErrReported, name)
+		require.EqualValues(t, 1, spent(state), name)
+		require.True(t, state.Charge(start+doubtMillis, request("reported", charge.Found), false).Repeated, name)
+		require.NoError(t, state.Check(), name)
+	}
+}
+
+// TestALateDoubtOfADeliveredVerdict: that the first attempt failed is noticed only when the second one has arrived.
+func TestALateDoubtOfADeliveredVerdict(t *testing.T) {
+	edge, _ := granted(t, 10)
+	first, again := keyedRequest("first", charge.Found, 1, 1), keyedRequest("again", charge.Found, 1, 1)
+	require.Empty(t, outcomeOf(edge, start, first))
+	require.True(t, edge.Charge(start, first, false).Repeated)
+	edge.Delivered(start, first, false)
+	edge.Doubt(start+1, "first")
+	require.Zero(t, edge.Unresolved(), "the request was repeated")
+	require.Equal(t, "replayed", outcomeOf(edge, start+2, again))
+	edge.DoubtReplayed(start+2, again)
+	require.Zero(t, edge.Unresolved(), "nor is a retry's, whose client has the lookup")
+
+	second, again := keyedRequest("second", charge.Found, 2, 1), keyedRequest("again", charge.Found, 2, 1)
+	require.Empty(t, outcomeOf(edge, start, second))
+	require.Equal(t, "replayed", outcomeOf(edge, start, again))
+	edge.Delivered(start, again, true)
+	edge.Doubt(start+1, "second")
+	require.Zero(t, edge.Unresolved(), "it was retried under its Idempotency-Key")
+	edge.Delivered(start+2*doubtMillis, keyedRequest("none", charge.Found, 3, 1), true)
+	require.Len(t, edge.doubts.delivered, 2, "of no charge there is nothing to note")
+	edge.Delivered(start+doubtMillis, second, false)
+	require.Len(t, edge.doubts.delivered, 1, "it is forgotten")
+}
+
+// TestALostRetryAfterADeliveredOne: the charge was in doubt before, and is not any more.
+func TestALostRetryAfterADeliveredOne(t *testing.T) {
+	edge, _ := granted(t, 10)
+	require.Empty(t, outcomeOf(edge, start, keyedRequest("first", charge.Found, 1, 1)))
+	edge.Doubt(start, "first")
+	again := keyedRequest("again", charge.Found, 1, 1)
+	require.Equal(t, "replayed", outcomeOf(edge, start, again))
+	edge.Delivered(start, again, true)
+	third := keyedRequest("third", charge.Found, 1, 1)
+	require.Equal(t, "replayed", outcomeOf(edge, start+doubtMillis, third))
+	edge.DoubtReplayed(start+doubtMillis, third)
+	edge.doubts.resolve(start+2*doubtMillis, &edge.recent)
+	require.Empty(t, edge.doubts.unresolved)
+}

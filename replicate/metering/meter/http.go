@@ -35,11 +35,14 @@ func (m *Meter) serveCharge(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	v := m.Charge(r.Context(), request)
+	v, repeated := m.answer(r.Context(), &request)
 	v.Headers(w.Header().Set)
 	w.WriteHeader(charge.Status(v.Code))
-	if http.NewResponseController(w).Flush() != nil || r.Context().Err() != nil {
+	switch {
+	case http.NewResponseController(w).Flush() != nil || r.Context().Err() != nil:
 		m.Doubt(&request, v)
+	case repeated:
+		m.delivered(&request, v)
 	}
 }
 

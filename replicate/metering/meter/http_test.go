@@ -62,6 +62,38 @@ func TestMeterOverHTTP(t *testing.T) {
 	})
 }
 
+// lostAnswer is a response whose client has gone.
+type lostAnswer struct{ *httptest.ResponseRecorder }
+
+func (lostAnswer) FlushError() error { return http.ErrHandlerTimeout }
+
+// TestADoubtThatComesAfterTheRepeatedCall: the first call's answer is known to be lost only once the second one's arrived.
+func TestADoubtThatComesAfterTheRepeatedCall(t *testing.T) {
+	c := startCentre(t, nil)
+	e := c.edge("one")
+	account := c.account("growth", 10)
+	meter := e.Handler("meter-token")
+	call := func(w http.ResponseWriter, r charge.Request) {
+		asked := httptest.NewRequestWithContext(t.Context(), http.MethodPost, r.Target(), nil)
+		asked.Header.Set("Authorization", "Bearer meter-token")
+		meter.ServeHTTP(w, asked)
+	}
+	for key, sameID := range map[string]bool{"a": true, "b": false} {
+		t.Run(map[bool]string{true: "under its id", false: "under its Idempotency-Key"}[sameID], func(t *testing.T) {
+			first, again := keyed(account, key, "c"), keyed(account, key, "c")
+			if sameID {
+				again = first
+			}
+			call(httptest.NewRecorder(), first)
+			arrived := httptest.NewRecorder()
+			call(arrived, again)
+			require.Equal(t, http.StatusOK, arrived.Code)
+			call(lostAnswer{httptest.NewRecorder()}, first)
+			require.Zero(t, e.Stats().Unresolved)
+		})
+	}
+}
+
 func TestWriterThatAnswersGarbage(t *testing.T) {
 	garbage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("<html>")) }))
 	defer garbage.Close()

@@ -93,9 +93,15 @@ func (m *Meter) now() int64 { return m.config.Now().UnixMilli() }
 // request's id. When Charge returns, the charge is written to the journal and survives the end of the
 // process; Flush makes it durable. A charge that can't be written within writeLimit is taken back.
 func (m *Meter) Charge(ctx context.Context, r charge.Request) charge.Verdict {
-	v := m.charge(ctx, &r)
-	m.stats.count(v.Code)
+	v, _ := m.answer(ctx, &r)
 	return v
+}
+
+// answer is Charge, and reports whether the request's charge was answered before, under its id or its Idempotency-Key.
+func (m *Meter) answer(ctx context.Context, r *charge.Request) (v charge.Verdict, repeated bool) {
+	v, repeated = m.charge(ctx, r)
+	m.stats.count(v.Code)
+	return v, repeated
 }
 
 // Exceeded tells whether Charge would refuse a request for its rate, and with which verdict. It
@@ -111,20 +117,20 @@ func (m *Meter) Exceeded(r charge.Request) (v charge.Verdict, exceeded bool) {
 	return v, exceeded
 }
 
-func (m *Meter) charge(ctx context.Context, r *charge.Request) charge.Verdict {
+func (m *Meter) charge(ctx context.Context, r *charge.Request) (v charge.Verdict, repeated bool) {
 	givenUp := m.givenUp.Load() // before hung
 	if m.hung.Load() != 0 && !r.Sandbox {
-		return lease.UnavailableAtOnce(r)
+		return lease.UnavailableAtOnce(r), false
 	}
 	a, group, changed := m.decide(r, false)
 	if a.Wait {
 		if a, group = m.await(ctx, r, a, changed); a.Wait {
-			return a.Verdict
+			return a.Verdict, false
 		}
 	}
 	for written := false; a.Logged; written = true {
 		if err := m.writeCharge(r, group); err != nil {
-			return lease.Unavailable(a.Verdict)
+			return lease.Unavailable(a.Verdict), false
 		}
 		if !a.Repeated || written {
 			break
@@ -136,9 +142,9 @@ func (m *Meter) charge(ctx context.Context, r *charge.Request) charge.Verdict {
 		a, group, _ = m.decide(r, true)
 	}
 	if a.Logged && a.Repeated && m.givenUp.Load() != givenUp { // the charge that it repeats may be taken back
-		return lease.Unavailable(a.Verdict)
+		return lease.Unavailable(a.Verdict), false
 	}
-	return a.Verdict
+	return a.Verdict, a.Repeated && a.Verdict.Code == ""
 }
 
 // decide has the edge's state decide on a request. The group holds the charge's record; the
@@ -255,6 +261,14 @@ func (m *Meter) Doubt(r *charge.Request, v charge.Verdict) {
 	} else {
 		m.state.Doubt(now, r.ID)
 	}
+}
+
+// delivered records that the verdict on a request whose charge was answered before reached the component.
+func (m *Meter) delivered(r *charge.Request, v charge.Verdict) {
+	now := m.now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.state.Delivered(now, r, v.Replayed)
 }
 
 // Close syncs and closes the journal and releases the state directory. Call it after Run
