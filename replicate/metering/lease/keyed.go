@@ -45,8 +45,11 @@ type keyed struct {
 // moment is a point in time by two clocks.
 type moment struct {
 	at      int64 // Unix milliseconds
-	elapsed int64 // milliseconds by EdgeState.NoteElapsed; 0 of an earlier run, or where nobody tells it
+	elapsed int64 // milliseconds by EdgeState.NoteClock; 0 of an earlier run, or where nobody tells it
 }
+
+// after is what the clock would show now if nobody had set it since an earlier moment.
+func (m moment) after(earlier moment) int64 { return earlier.at + m.elapsed - earlier.elapsed }
 
 // keyedCharges remembers the charges of the last ten minutes that were made with an
 // Idempotency-Key, oldest first.
@@ -65,6 +68,22 @@ func (k *keyed) live(now moment) bool {
 		return true
 	}
 	return k.elapsed != 0 && now.elapsed-k.elapsed < keyedMillis
+}
+
+// follow has the charges of earlier runs end by the clock that nobody sets, which begins now.
+func (c *keyedCharges) follow(now moment) {
+	for i := range c.queue {
+		if k := &c.queue[i]; k.elapsed == 0 && k.live(now) {
+			k.elapsed = now.elapsed - max(now.at-k.at, 0)
+		}
+	}
+}
+
+// shift moves the charges with the clock, which was set by a number of milliseconds.
+func (c *keyedCharges) shift(jump int64) {
+	for i := range c.queue {
+		c.queue[i].at += jump
+	}
 }
 
 // find returns a name's charge if it is live and not voided, or nil. It is valid until the next put.
@@ -131,7 +150,7 @@ func nameOf(r *charge.Request) keyedName { return keyedName{r.Key, parseHash(r.I
 // chargedBefore decides on a request whose Idempotency-Key was charged for already. decided is false if it
 // must be charged: a not-found lookup was free, so a record found since then is not paid for.
 func (s *EdgeState) chargedBefore(now int64, r *charge.Request, id sum, a *account, v charge.Verdict) (_ Answer, decided bool) {
-	k := s.keyed.find(nameOf(r), moment{now, s.elapsed})
+	k := s.keyed.find(nameOf(r), moment{now, s.clock.elapsed})
 	switch {
 	case k == nil:
 		return Answer{}, false
@@ -162,7 +181,7 @@ func (s *EdgeState) Replays(r *charge.Request) bool {
 // keep remembers a charge with an Idempotency-Key.
 func (s *EdgeState) keep(now int64, r *charge.Request) {
 	//mutant:idempotency-key-forgotten
-	s.keyed.put(keyed{name: nameOf(r), target: parseHash(r.TargetHash), id: r.ID, moment: moment{now, s.elapsed}, outcome: r.Outcome})
+	s.keyed.put(keyed{name: nameOf(r), target: parseHash(r.TargetHash), id: r.ID, moment: moment{now, s.clock.elapsed}, outcome: r.Outcome})
 }
 
 // encode appends the Idempotency-Key fields, which a charge's record lacks.
@@ -180,12 +199,17 @@ func (k *keyed) decode(d *syncproto.Decoder) {
 	copy(k.target[:], target)
 }
 
-// encodeKept appends a record of a snapshot.
-func (k *keyed) encodeKept(e *syncproto.Encoder) {
+// encodeKept appends a record of a snapshot. If the clock was set since the charge, its time is that of the clock as it is
+// now: the next run knows no other.
+func (k *keyed) encodeKept(e *syncproto.Encoder, now moment) {
+	at := k.at
+	if jump := now.at - now.after(k.moment); k.elapsed != 0 && max(jump, -jump) > jumpMillis {
+		at += jump
+	}
 	e.Byte(recordKept)
 	e.Text(k.id)
 	e.Int(k.name.key)
-	e.Int(k.at)
+	e.Int(at)
 	e.Byte(byte(k.outcome))
 	e.Bool(k.voided)
 	k.encode(e)

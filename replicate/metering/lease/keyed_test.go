@@ -81,16 +81,44 @@ func TestAnIdempotencyKeyEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			edge, _ := granted(t, 10)
 			if test.elapsed != 0 {
-				edge.NoteElapsed(began)
+				edge.NoteClock(start, began)
 			}
 			require.Equal(t, "", outcomeOf(edge, start, keyedRequest("first", charge.Found, 1, 1)))
 			if test.elapsed != 0 {
-				edge.NoteElapsed(began + test.elapsed)
+				edge.NoteClock(start+test.after, began+test.elapsed)
 				require.Equal(t, "", outcomeOf(edge, start+test.after, keyedRequest("another", charge.Found, 2, 1)), "which may end the first")
 			}
 			require.Equal(t, test.want, outcomeOf(edge, start+test.after, keyedRequest("again", charge.Found, 1, 1)))
 			require.Equal(t, "replayed", outcomeOf(edge, start+test.after, keyedRequest("third", charge.Found, 1, 1)), "of the newest charge")
 		})
+	}
+}
+
+// TestAnIdempotencyKeySurvivesARestartAfterAJump: the next run sees the clock that was set, and no other. It may be set once
+// more in that run.
+func TestAnIdempotencyKeySurvivesARestartAfterAJump(t *testing.T) {
+	const hour = 60 * 60 * 1000
+	for _, jump := range []int64{hour, -hour} {
+		edge, log := granted(t, 10)
+		edge.NoteClock(start, 5)
+		require.Equal(t, "", outcomeOf(edge, start, keyedRequest("first", charge.Found, 1, 1)))
+		edge.NoteClock(start+jump+1000, 1005)
+		require.Equal(t, "", outcomeOf(edge, start+jump+1000, keyedRequest("second", charge.Found, 2, 1)))
+		fromRecords := New(&recordLog{})
+		for _, r := range log.records {
+			require.NoError(t, fromRecords.Replay(r))
+		}
+		for name, restarted := range map[string]*EdgeState{"from its records": fromRecords, "from its snapshot": replayed(t, edge)} {
+			t.Run(fmt.Sprint(name, " after ", jump), func(t *testing.T) {
+				require.Equal(t, "replayed", outcomeOf(restarted, start+jump+keyedMillis-1, keyedRequest("again", charge.Found, 1, 1)))
+				restarted.NoteClock(start+jump+2000, 7)
+				restarted.NoteClock(start+2*jump+2001, 8)
+				require.Equal(t, "replayed", outcomeOf(restarted, start+2*jump+2001, keyedRequest("third", charge.Found, 1, 1)))
+				restarted.NoteClock(start+2*jump+keyedMillis, keyedMillis-2000+7)
+				require.NotEqual(t, "replayed", outcomeOf(restarted, start+2*jump+keyedMillis, keyedRequest("late", charge.Found, 1, 1)))
+				require.Equal(t, "replayed", outcomeOf(restarted, start+2*jump+keyedMillis, keyedRequest("of the second", charge.Found, 2, 1)))
+			})
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ const (
 	recordKept      byte = 17 // of a snapshot
 	recordCharge    byte = 18 // a charge or a not-found lookup
 	recordKeyed     byte = 19 // a charge or a not-found lookup with an Idempotency-Key
+	recordJump      byte = 20 // the clock was set
 )
 
 func (s *EdgeState) append(write func(e *syncproto.Encoder)) {
@@ -62,6 +63,13 @@ func (s *EdgeState) logStanding() {
 		e.Byte(recordStanding)
 		e.Uint(s.standing.generation)
 		e.Byte(byte(s.standing.status))
+	})
+}
+
+func (s *EdgeState) logJump(millis int64) {
+	s.append(func(e *syncproto.Encoder) {
+		e.Byte(recordJump)
+		e.Int(millis)
 	})
 }
 
@@ -172,6 +180,9 @@ func (s *EdgeState) replay(tag byte, d *syncproto.Decoder) func() {
 	case recordSeal:
 		epoch, batch := d.Uint(), syncproto.DecodeBatch(d)
 		return func() { s.replaySeal(epoch, batch) }
+	case recordJump:
+		jump := d.Int()
+		return func() { s.keyed.shift(jump) }
 	case recordNews:
 		applied, rows := readNews(d)
 		return func() { s.replayNews(applied, rows) }

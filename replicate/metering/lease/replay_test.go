@@ -39,7 +39,7 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 	}
 	kept := func(k keyed) []byte {
 		var e syncproto.Encoder
-		k.encodeKept(&e)
+		k.encodeKept(&e, moment{})
 		return e.Bytes
 	}
 	keptGood := keyed{id: "r", name: keyedName{key: 1}, moment: moment{at: start}, outcome: charge.NotFound}

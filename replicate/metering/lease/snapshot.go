@@ -39,7 +39,7 @@ func (s *EdgeState) Snapshot(write func(record []byte)) {
 	s.snapshotUsage(&e, flush)
 	//mutant:snapshot-without-idempotency-keys
 	for i := range s.keyed.queue {
-		s.keyed.queue[i].encodeKept(&e)
+		s.keyed.queue[i].encodeKept(&e, s.clock)
 		flush()
 	}
 	//mutant:snapshot-without-batch-in-flight

@@ -22,7 +22,7 @@ type Log interface {
 type EdgeState struct {
 	log     Log
 	scratch syncproto.Encoder // of the record that is being written
-	elapsed int64             // by NoteElapsed
+	clock   moment            // by NoteClock
 
 	session     session
 	standing    standing
@@ -48,9 +48,24 @@ func New(log Log) *EdgeState {
 	}
 }
 
-// NoteElapsed says how many milliseconds have passed since some moment of this run, at least 1, by a clock that
-// nobody sets. Idempotency-Keys are then remembered for ten minutes also when the time of day jumps.
-func (s *EdgeState) NoteElapsed(millis int64) { s.elapsed = millis }
+// jumpMillis is by how much the clock must be set to be noted: more than two readings are apart.
+const jumpMillis = 1000
+
+// NoteClock says what the clock shows, and how many milliseconds have passed since some moment of this run, at least 1,
+// by one that nobody sets. Idempotency-Keys are then remembered for ten minutes also when the time of day jumps; the next
+// run needs to know of the jump.
+func (s *EdgeState) NoteClock(now, elapsed int64) {
+	was := s.clock
+	s.clock = moment{now, elapsed}
+	if was.elapsed == 0 {
+		s.keyed.follow(s.clock)
+		return
+	}
+	jump := s.clock.at - s.clock.after(was)
+	if len(s.keyed.queue) > 0 && max(jump, -jump) > jumpMillis {
+		s.logJump(jump)
+	}
+}
 
 // Boot begins a run of the edge's process, after the records of earlier runs were
 // replayed. The number is random: no two runs have the same.

@@ -92,6 +92,7 @@ func (m *Meter) exchange(ctx context.Context) error {
 	var message syncproto.Message
 	// Barrier: no charge of a sealed batch is dropped later because it can't be written.
 	m.journal.Barrier(func() {
+		m.noteClock()
 		if m.state.Greeting() {
 			message.Hello = m.state.Hello(sent)
 		} else {

@@ -90,6 +90,23 @@ func TestARetryAfterTheClockWasSetIsChargedOnce(t *testing.T) {
 	}
 }
 
+// TestARetryAfterTheClockWasSetAndARestart: the new run has the clock alone.
+func TestARetryAfterTheClockWasSetAndARestart(t *testing.T) {
+	c := startCentre(t, nil)
+	var set atomic.Int64
+	c.now = func() time.Time { return time.Now().Add(time.Duration(set.Load())) }
+	began := time.Now()
+	c.elapsed = func() time.Duration { return time.Since(began) }
+	e := c.edge("one")
+	account := c.account("growth", 10)
+	require.Equal(t, "", outcome(e.Charge(t.Context(), keyed(account, "a", "b"))))
+	set.Store(int64(24 * time.Hour))
+	require.NoError(t, e.Exchange(t.Context()))
+	e.stop()
+	c.run(e)
+	require.Equal(t, "replayed", outcome(e.Charge(t.Context(), keyed(account, "a", "b"))))
+}
+
 func TestARetryOfAChargeThatFailedToBeWritten(t *testing.T) {
 	c := startCentre(t, nil)
 	node, err := c.client.AddNode(t.Context(), "full")

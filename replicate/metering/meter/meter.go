@@ -154,11 +154,16 @@ func (m *Meter) decide(r *charge.Request, again bool) (lease.Answer, *journal.Gr
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if r.IdempotencyHash != "" {
-		//mutant:idempotency-keys-forgotten-at-a-jump
-		m.state.NoteElapsed(1 + m.config.Elapsed().Milliseconds())
+		m.noteClock()
 	}
 	a := m.state.Charge(now, r, again)
 	return a, m.journal.Group(), m.changed
+}
+
+// noteClock tells the edge's state both clocks, read together. m.mu is held.
+func (m *Meter) noteClock() {
+	//mutant:idempotency-keys-forgotten-at-a-jump
+	m.state.NoteClock(m.now(), 1+m.config.Elapsed().Milliseconds())
 }
 
 // replays looks again at the charge for which a request is not charged: its record may have failed meanwhile. How long
