@@ -217,6 +217,8 @@ type broken struct {
 
 func (b broken) Write([]byte) (int, error) { return 0, b.err }
 
+func (b broken) Close() error { return nil }
+
 // TestAClientThatHungUpIsNoSlowReader.
 func TestAClientThatHungUpIsNoSlowReader(t *testing.T) {
 	s, _ := without(t, Config{})

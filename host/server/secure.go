@@ -44,7 +44,7 @@ func (s *Server) newSecure(listener net.Listener) transport {
 			WriteTimeout:                 s.config.WriteTimeout,
 			IdleTimeout:                  s.config.IdleTimeout,
 			MaxHeaderBytes:               unreadHeaders * s.config.MaxHeaderBytes,
-			HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReadFrameSize: frameBytes, CountError: s.streamError},
+			HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReadFrameSize: frameBytes, WriteByteTimeout: s.config.WriteTimeout, CountError: s.streamError},
 			Protocols:                    passedOn(),
 			DisableGeneralOptionsHandler: true,
 			ConnContext:                  withPeer,
