@@ -5,10 +5,12 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/julienschmidt/httprouter"
 
@@ -37,8 +39,9 @@ func (w *Writer) Commit(ctx context.Context, act Act, change func(ctx context.Co
 	}})
 }
 
-// maxDetail bounds what the audit log keeps of one act, in bytes.
-const maxDetail = 2000
+// maxDetail bounds what the audit log keeps of one act, in bytes: the longest note, in \u escapes. A request with more in its
+// body is refused, since what was cut off might matter.
+const maxDetail = 8000
 
 // operatorActor is the actor in the audit log of requests with the first operators' token.
 const operatorActor = "operators' token"
@@ -119,7 +122,14 @@ func insertAct(ctx context.Context, tx *sql.Tx, now int64, act Act) error {
 	return err
 }
 
+// truncateDetail shows what can't be printed as the replacement character, and keeps at most maxDetail bytes.
 func truncateDetail(detail string) string {
+	detail = strings.Map(func(c rune) rune {
+		if unprintable(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, detail)
 	if len(detail) > maxDetail {
 		detail = detail[:maxDetail]
 	}
@@ -144,6 +154,14 @@ func (w *Writer) withRequestAct(r *http.Request, p httprouter.Params, actor stri
 		act.Detail = compact.String()
 	}
 	return r.WithContext(WithAct(r.Context(), act))
+}
+
+// checkAct refuses a request of which the audit log would not have all.
+func checkAct(ctx context.Context) error {
+	if act, ok := ctx.Value(actKey{}).(*Act); ok && len(act.Detail) > maxDetail {
+		return fmt.Errorf("%w: the body has more than %d bytes without its blanks, which the audit log can't keep", ErrMalformed, maxDetail)
+	}
+	return nil
 }
 
 // actorOf names the caller who makes the request's change.

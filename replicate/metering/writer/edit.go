@@ -39,6 +39,9 @@ func apply[A any](w *Writer, r *http.Request, e edit[A]) (A, error) {
 	ctx, cancel := context.WithTimeout(r.Context(), changeLimit)
 	defer cancel()
 	var answer, none A // answer must not be read after an error: Run may still write it
+	if err := checkAct(ctx); err != nil {
+		return none, err
+	}
 	var projected *pendingRow
 	named, change := idempotencyOf(r.Context()), audited(r.Context(), e.change)
 	project := func() {

@@ -118,9 +118,10 @@ func jsonName(t reflect.Type) string {
 
 // readID reads the id of an account or a key from the path.
 func readID(what string, p httprouter.Params) (int64, error) {
-	id, err := strconv.ParseInt(p.ByName("id"), 10, 64)
-	if err != nil || id < 1 {
-		return 0, notFound(what, strconv.Quote(p.ByName("id")))
+	text := p.ByName("id")
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 || decimal(id) != text { // the audit log has the path
+		return 0, notFound(what, strconv.Quote(text))
 	}
 	return id, nil
 }

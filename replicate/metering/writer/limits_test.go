@@ -157,6 +157,38 @@ func TestDetailsOfTheAuditLogAreBounded(t *testing.T) {
 	}
 }
 
+// TestTheAuditLogHasAllOfARequest, and nothing that can't be shown: who changes something must not hide a part of it behind
+// what the log has no room for, nor change how a terminal shows the rest.
+func TestTheAuditLogHasAllOfARequest(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	ann := newHousehold(t, first, "ann", RoleAll)
+	last := func() AuditEntry {
+		page, err := first.AuditPage(t.Context(), ann.account, ListQuery{Limit: 1})
+		require.NoError(t, err)
+		return page.Data[0]
+	}
+	before, path := last(), "/v1/account/keys/"+decimal(ann.key.ID)
+	filled := `{"name":"` + strings.Repeat("x", maxDetail) + `","name":"ok","allowed_addresses":["0.0.0.0/0"]}`
+	answer, code := ownAsk(w, ann.token, http.MethodPatch, path, filled)
+	require.Equal(t, "malformed", code, answer.Body)
+	for _, at := range []string{strings.Repeat("0", 9000) + decimal(ann.key.ID), "+" + decimal(ann.key.ID)} {
+		answer, _ = ownAsk(w, ann.token, http.MethodPatch, "/v1/account/keys/"+at, `{"name":"ok"}`)
+		require.Equal(t, http.StatusNotFound, answer.Code, "an act is named by its path")
+	}
+	require.Equal(t, before, last())
+	k, err := first.Key(t.Context(), ann.key.ID)
+	require.NoError(t, err)
+	require.Equal(t, []any{"ann's key", 0}, []any{k.Name, len(k.Allowed)}, "nothing was changed")
+
+	answer, _ = ownAsk(w, ann.token, http.MethodPatch, path, "{\"name\":\"\u009b2J\u202e\",\"name\":\"o\u200dk\"}")
+	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+	require.Equal(t, "{\"name\":\"\ufffd2J\ufffd\",\"name\":\"o\u200dk\"}", last().Detail)
+	longest := `{"amount":1,"note":"` + strings.Repeat(`\ud83e\udd80`, maxNote) + `"}` // as Python writes it
+	answer, _ = ownAsk(w, firstOperator, http.MethodPost, "/v1/accounts/"+decimal(ann.account)+"/credits", longest)
+	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+	require.Equal(t, longest, last().Detail)
+}
+
 // TestAMisspeltFieldIsRefused: it must not look as if it had been changed.
 func TestAMisspeltFieldIsRefused(t *testing.T) {
 	w, first, _ := runForRoles(t)
