@@ -111,7 +111,8 @@ type loggedRequest struct {
 	Node string `json:"node"`
 }
 
-// put takes requests of an edge. Malformed or excess ones are dropped: the edge could do nothing about it.
+// put takes requests of an edge. Malformed or excess ones are dropped, and those of a node that is retired or fenced: the edge
+// could do nothing about it.
 func (l *requestLog) put(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 	node, ok := l.w.edgeOf(r)
 	if !ok {
@@ -122,6 +123,9 @@ func (l *requestLog) put(rw http.ResponseWriter, r *http.Request, _ httprouter.P
 	if err := json.NewDecoder(io.LimitReader(r.Body, maxRequestsBody)).Decode(&served); err != nil {
 		l.w.fail(rw, r, fmt.Errorf("%w: %w", ErrMalformed, err))
 		return
+	}
+	if l.w.isRetired(node) || l.w.offenders.fenced(node) {
+		served = nil
 	}
 	now := l.w.config.Now()
 	l.mu.Lock()

@@ -62,3 +62,32 @@ func TestTheClockOfARetiredNodeDoesNotCount(t *testing.T) {
 	hello()
 	require.Empty(t, w.clocks.wrong(), "what it says afterwards")
 }
+
+// TestARetiredNodeLogsNoRequests: who has its machine could fill owners' logs with made-up ones for ever. So could one that is
+// fenced, until it has a new token.
+func TestARetiredNodeLogsNoRequests(t *testing.T) {
+	w, client, clock := runForRoles(t)
+	_, key := keyFor(t, client)
+	var want []string
+	for n, name := range []string{"retired", "fenced", "live"} {
+		node, err := client.AddNode(t.Context(), name)
+		require.NoError(t, err)
+		switch name {
+		case "retired":
+			_, err := client.RetireNode(t.Context(), name, false)
+			require.NoError(t, err)
+		case "fenced":
+			for range fenceAfter {
+				w.offenders.note(name, ErrMalformed)
+			}
+		default:
+			want = append(want, requestID(clock.now(), n))
+		}
+		served := []Served{{ID: requestID(clock.now(), n), Key: key.ID, Endpoint: "llps", Status: 200}}
+		require.NoError(t, clientOf(w, node.Token).SendRequests(t.Context(), served))
+	}
+	require.NoError(t, w.requests.tick(t.Context()))
+	p, err := client.RequestPage(t.Context(), RequestQuery{Key: key.ID}, ListQuery{})
+	require.NoError(t, err)
+	require.Equal(t, want, ids(p))
+}
