@@ -264,6 +264,24 @@ func TestRatesOfOtherMinutesAreNotTold(t *testing.T) {
 	require.Empty(t, others(1))
 }
 
+// TestARetiredEdgesRatesDoNotCount: whoever has its machine could use up the rate of every account, for ever.
+func TestARetiredEdgesRatesDoNotCount(t *testing.T) {
+	f := newFixture(t, 1, "one", "two")
+	n := f.start(emptyDisk())
+	f.serve("two", n)
+	one, session := f.hello("one", syncproto.Hello{Boot: 1})
+	tell := func(count int64) {
+		for _, subject := range []int64{1, syncproto.OfKey(1)} {
+			f.l.Sync(at, one, &syncproto.Sync{Session: session, Rates: []syncproto.Rate{{Subject: subject, Minute: syncproto.Minute(at), Count: count}}})
+		}
+	}
+	tell(3)
+	require.Len(t, f.exchange("two", n, 1).Others, 2)
+	require.NoError(t, f.l.Retire(at, "one", false))
+	tell(1 << 30)
+	require.Empty(t, f.exchange("two", n, 1).Others)
+}
+
 // TestRatesAreOfTheSession: an edge that has a new session does not hold the credits of the one before,
 // and gets no list of the accounts whose counts changed then.
 func TestRatesAreOfTheSession(t *testing.T) {

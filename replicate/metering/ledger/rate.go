@@ -14,9 +14,13 @@ type rate struct {
 // the sum over all edges must fit into a reply.
 const maxRate = 1 << 32
 
-// takeRates notes an edge's counts, and lists their subjects for the other edges that may serve them.
+// takeRates notes an edge's counts, and lists their subjects for the other edges that may serve them. Those of a retired edge
+// don't count: its machine may be in other hands.
 func (l *Ledger) takeRates(now int64, e *Edge, rates []syncproto.Rate) {
 	l.forgetRates(syncproto.Minute(now))
+	if e.Retired {
+		return
+	}
 	for _, r := range rates {
 		if r.Minute < l.rateMinute-1 || r.Minute > l.rateMinute+1 {
 			continue
