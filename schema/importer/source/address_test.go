@@ -1,6 +1,7 @@
 package source
 
 import (
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -166,6 +167,23 @@ func TestSpellingsAreOfOneDistrictOfAState(t *testing.T) {
 			require.False(t, in[p.state], "%s is two districts of %s", spelling, p.state)
 			in[p.state] = true
 		}
+	}
+}
+
+// TestSpellingsAreOfOneState, and as states are looked up: of a map's equal keys an arbitrary one would win.
+func TestSpellingsAreOfOneState(t *testing.T) {
+	seen := map[string]string{}
+	for name, others := range stateSpellings {
+		require.LessOrEqual(t, len(name), maxState)
+		for _, spelling := range append(strings.Fields(others), squash(name)) {
+			require.Equal(t, squash(spelling), spelling, name)
+			require.Empty(t, seen[spelling], "%q is also a spelling of %s", spelling, name)
+			seen[spelling] = name
+		}
+	}
+	for state, now := range formerStates {
+		require.Contains(t, stateSpellings, state)
+		require.Contains(t, stateSpellings, now)
 	}
 }
 

@@ -8,10 +8,12 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// states maps names and codes of states and union territories, squashed, to one name. Former
-// names and codes map to the current ones. A union territory that was merged into another
-// keeps its name, under which its companies are registered.
-var states = makeStates(map[string]string{
+// states maps names and codes of states and union territories, squashed, to one name.
+var states = makeStates(stateSpellings)
+
+// stateSpellings are the codes and other names of each state, squashed, former ones too. A union territory
+// that was merged into another keeps its name, under which its companies are registered.
+var stateSpellings = map[string]string{
 	"Andaman and Nicobar Islands": "an andamannicobar andamanandnicobar andamannicobarislands andamanandnicobarisland andamannicobarisland anislands",
 	"Andhra Pradesh":              "ap",
 	"Arunachal Pradesh":           "ar",
@@ -51,7 +53,7 @@ var states = makeStates(map[string]string{
 	"Uttar Pradesh":     "up",
 	"Uttarakhand":       "uk ut ua ur uttaranchal uttrakhand uttranchal",
 	"West Bengal":       "wb",
-})
+}
 
 func makeStates(names map[string]string) map[string]string {
 	lookup := map[string]string{}

@@ -1,6 +1,9 @@
 package source
 
 import (
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -267,6 +270,24 @@ func TestEveryStatusInCirculationIsKnown(t *testing.T) {
 		_, err := companyStatus(text)
 		require.ErrorIs(t, err, errStatus, text)
 	}
+}
+
+// TestTheContractListsEveryStatus of the sources beside what is returned for it, and no other.
+func TestTheContractListsEveryStatus(t *testing.T) {
+	contract, err := os.ReadFile("../../../docs/contract.md")
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(contract), "\n## Statuses\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	listed := map[string]string{}
+	note := regexp.MustCompile(`\(.*?\)`)
+	for _, row := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| (.*) \\|$").FindAllStringSubmatch(section, -1) {
+		for _, text := range regexp.MustCompile(`[,;]`).Split(note.ReplaceAllString(row[2], ""), -1) {
+			if !strings.HasPrefix(text, "anything that begins with ") {
+				listed[squash(text)] = row[1]
+			}
+		}
+	}
+	require.Equal(t, listed, companyStatuses)
 }
 
 func TestLLPStatusIsOneOfFour(t *testing.T) {
