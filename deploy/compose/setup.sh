@@ -35,23 +35,30 @@ fi
 [ -e "$trust/writer.crt" ] || "$regedge" trust machine writer --trust "$trust" --host "$centre" --host localhost >/dev/null
 give centre registry.pub access.pub ca.crt primary.crt primary.key writer.crt writer.key
 if [ ! -e "$secrets/centre.env" ]; then
+    access=$("$regedge" trust token access --trust "$trust")
+    registry=$("$regedge" trust token registry --trust "$trust")
     cat >"$secrets/centre.env.part" <<END
 REGEDGE_TLS_CERT=/run/regedge/trust/writer.crt
 REGEDGE_TLS_KEY=/run/regedge/trust/writer.key
 REGEDGE_TOKEN=$(head -c 24 /dev/urandom | od -An -tx1 | tr -d ' \n')
-REGEDGE_ACCESS_TOKEN=$("$regedge" trust token access --trust "$trust")
-REGEDGE_REGISTRY_TOKEN=$("$regedge" trust token registry --trust "$trust")
+REGEDGE_ACCESS_TOKEN=$access
+REGEDGE_REGISTRY_TOKEN=$registry
 END
     mv "$secrets/centre.env.part" "$secrets/centre.env"
 fi
+# Compose wants to read the files of all services, also when it starts one of them.
+for node in east west; do
+    [ -e "$secrets/$node.env" ] || : >"$secrets/$node.env"
+done
 $compose up -d --wait centre
 
 export SSL_CERT_FILE="$trust/ca.crt" REGEDGE_WRITER="$writer"
 REGEDGE_TOKEN=$(sed -n 's/^REGEDGE_TOKEN=//p' "$secrets/centre.env")
 export REGEDGE_TOKEN
 for node in east west; do
-    [ ! -e "$secrets/$node.env" ] || continue
-    made=$("$regedge" node add "$node" --trust "$trust")
+    [ ! -s "$secrets/$node.env" ] || continue
+    # Where a run was interrupted before it stored the token, the next one gets the same by that key.
+    made=$("$regedge" node add "$node" --trust "$trust" --idempotency-key "compose-setup-$node")
     give "$node" registry-replica.pub access-replica.pub ca.crt "edge-$node.crt=edge.crt" "edge-$node.key=edge.key"
     cat >"$secrets/$node.env.part" <<END
 REGEDGE_WRITER=https://$centre:8081
@@ -68,7 +75,7 @@ here=$(cd "$secrets" && pwd)
 cat <<END
 The cluster runs: lookups at http://127.0.0.1:8080 and http://127.0.0.1:8082, the writer at $writer.
 
-    export SSL_CERT_FILE=$here/trust/ca.crt REGEDGE_WRITER=$writer REGEDGE_TOKEN=\$(sed -n 's/^REGEDGE_TOKEN=//p' $here/centre.env)
+    export SSL_CERT_FILE="$here/trust/ca.crt" REGEDGE_WRITER=$writer REGEDGE_TOKEN=\$(sed -n 's/^REGEDGE_TOKEN=//p' "$here/centre.env")
     regedge status --explain
 
 Bring a registry to it from inside the centre, whose primary listens within its container only:

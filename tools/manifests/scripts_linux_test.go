@@ -1,12 +1,14 @@
 package manifests
 
 import (
+	"bufio"
 	"context"
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -208,6 +210,58 @@ exit 3
 			require.NotEmpty(t, after[file], "%s: %s", machine, file)
 		}
 	}
+}
+
+// TestSetupGivesANodeTheTokenThatAnInterruptedRunMade, by a real writer. The stand-in for compose reads the files of all
+// services first, as compose does.
+func TestSetupGivesANodeTheTokenThatAnInterruptedRunMade(t *testing.T) {
+	program, err := built()
+	require.NoError(t, err)
+	dir := t.TempDir()
+	secrets, stand, compose := filepath.Join(dir, "sec rets"), filepath.Join(dir, "regedge"), filepath.Join(dir, "compose")
+	require.NoError(t, os.Mkdir(secrets, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(secrets, "centre.env"), []byte("REGEDGE_TOKEN=operators-token-of-a-test\n"), 0o600))
+	require.NoError(t, os.WriteFile(stand, []byte(`#!/bin/sh
+"`+program+`" "$@" || exit
+[ "$1 $2 $3" != "node add west" ] || [ -e "$0.again" ] || { >"$0.again"; kill -9 $PPID; }
+`), 0o700))
+	require.NoError(t, os.WriteFile(compose, []byte(`#!/bin/sh
+files=$(sed -n 's,.*env_file: .secrets/\(.*\)\],\1,p' compose.yaml)
+[ "$(echo $files)" = "centre.env east.env west.env" ] || exit 4
+for file in $files; do [ -e "$SECRETS/$file" ] || { echo "env file $file not found"; exit 5; }; done
+`), 0o700))
+
+	writer := exec.Command(program, "writer", "--listen", "127.0.0.1:0", "--database", filepath.Join(dir, "ledger.db"), "--access", filepath.Join(dir, "access.db"))
+	writer.Env = append(os.Environ(), "REGEDGE_TOKEN=operators-token-of-a-test")
+	log, err := writer.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, writer.Start())
+	t.Cleanup(func() { _ = writer.Process.Kill(); _ = writer.Wait() })
+	var address []string
+	for lines := bufio.NewScanner(log); address == nil && lines.Scan(); {
+		address = regexp.MustCompile(`"serving","address":"([^"]+)"`).FindStringSubmatch(lines.Text())
+	}
+	require.NotNil(t, address)
+	go io.Copy(io.Discard, log)
+
+	setUp := func() (string, error) {
+		setup := exec.Command("sh", "../../deploy/compose/setup.sh")
+		setup.Env = append(os.Environ(), "SECRETS="+secrets, "REGEDGE="+stand, "COMPOSE="+compose, "WRITER=http://"+address[1])
+		out, err := setup.CombinedOutput()
+		return string(out), err
+	}
+	said, err := setUp()
+	require.Error(t, err, said)
+	before := contents(t, secrets)
+	require.NotEmpty(t, before["east.env"], said)
+	require.Empty(t, before["west.env"], "its token is lost")
+	said, err = setUp()
+	require.NoError(t, err, said)
+	after := contents(t, secrets)
+	require.Equal(t, before["east.env"], after["east.env"])
+	token := regexp.MustCompile(`(?m)^REGEDGE_TOKEN=(reg_node_.+)$`).FindStringSubmatch(after["west.env"])
+	require.NotNil(t, token, after["west.env"])
+	require.Contains(t, said, `"`+secrets+`/trust/ca.crt"`, "in quotes, to be pasted")
 }
 
 // contents are the files below a folder, by their paths.
