@@ -577,6 +577,7 @@ type lateFile struct {
 func (f lateFile) Write(p []byte) (int, error) {
 	switch {
 	case bytes.Contains(p, []byte("late")):
+		f.during()
 		return 0, errFull
 	case bytes.Contains(p, []byte("early")):
 		f.during()
@@ -597,19 +598,23 @@ func (d lateDisk) Append(name string) (File, error) {
 // TestNoSegmentBeginsWithWhatIsDropped: a record that can't be written while the snapshot is taken is not in it.
 func TestNoSegmentBeginsWithWhatIsDropped(t *testing.T) {
 	k, state := &recorder{}, []string{"early"}
-	var late, kept *Group
+	var late, kept, latest *Group
 	var j *Journal
 	d := lateDisk{newDisk(), func() {
 		k.Lock()
 		defer k.Unlock()
-		if late != nil { // the snapshot is written
-			return
+		switch {
+		case late == nil:
+			state = append(state, "late", "kept")
+			j.Append([]byte("late"), true)
+			late = j.Group()
+			j.Append([]byte("kept"), false)
+			kept = j.Group()
+		case latest == nil: // else the snapshot is written
+			state = append(state, "latest")
+			j.Append([]byte("latest"), true)
+			latest = j.Group()
 		}
-		state = append(state, "late", "kept")
-		j.Append([]byte("late"), true)
-		late = j.Group()
-		j.Append([]byte("kept"), false)
-		kept = j.Group()
 	}}
 	j, _, _, _ = opened(t, d, k)
 	k.Lock()
@@ -623,10 +628,11 @@ func TestNoSegmentBeginsWithWhatIsDropped(t *testing.T) {
 			}
 		}
 	}))
-	require.Equal(t, []string{"late"}, k.dropped)
+	require.Equal(t, []string{"latest", "late"}, k.dropped)
 	require.NoError(t, j.Write(group))
-	require.ErrorIs(t, j.Write(late), errFull)
-	require.ErrorIs(t, j.Write(kept), errFull)
+	for _, failed := range []*Group{late, kept, latest} {
+		require.ErrorIs(t, j.Write(failed), errFull)
+	}
 	k.Lock()
 	j.Append([]byte("next"), true)
 	k.Unlock()
@@ -634,6 +640,19 @@ func TestNoSegmentBeginsWithWhatIsDropped(t *testing.T) {
 	_, ids, records, _ := opened(t, d.disk, k)
 	require.Equal(t, []string{"early"}, ids, "of the segment before")
 	require.Equal(t, []string{"early", "kept", "next"}, records)
+}
+
+// TestWhatASnapshotHasIsNotWrittenAgain behind it, also when the rotation then fails to delete an older segment.
+func TestWhatASnapshotHasIsNotWrittenAgain(t *testing.T) {
+	d, k := lateDisk{newDisk(), func() {}}, &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, j.Rotate(snapshotOf("before")))
+	require.ErrorIs(t, put(j, k, "late", false), errFull)
+	d.keepsOld = errFault1
+	require.ErrorIs(t, j.Rotate(snapshotOf("all")), errFault1)
+	require.NoError(t, put(j, k, "next", true))
+	_, _, records, _ := opened(t, d.disk, k)
+	require.Equal(t, []string{"all", "next"}, records)
 }
 
 // TestAProbeFailsWithTheDisk at each thing that it does, and leaves nothing.

@@ -39,6 +39,23 @@ func TestAPowerCutLosesNothingThatWasSynced(t *testing.T) {
 	require.Equal(t, []string{"all", "after"}, records)
 }
 
+// TestWhatIsWrittenDuringASyncIsSyncedByTheNext, though nothing is written after it: else a power cut takes a
+// charge for as long as no other one comes.
+func TestWhatIsWrittenDuringASyncIsSyncedByTheNext(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, put(j, k, "before", true))
+	d.syncing = func() {
+		d.syncing = nil
+		require.NoError(t, put(j, k, "meanwhile", true))
+	}
+	require.NoError(t, j.Sync())
+	require.NoError(t, j.Sync())
+	d.cutPower()
+	_, _, records, _ := opened(t, d, k)
+	require.Equal(t, []string{"before", "meanwhile"}, records)
+}
+
 func TestCloseMakesEverythingDurable(t *testing.T) {
 	d, k := newDisk(), &recorder{}
 	j, _, _, _ := opened(t, d, k)
