@@ -181,8 +181,10 @@ func TestADamagedSnapshotIsRebuilt(t *testing.T) {
 		flip(d, name, frameHead)
 		before := d.files[segmentName(1)]
 		before.Truncate(before.Len() - frameHead)
-		_, _, records, found := opened(t, d, k)
-		require.Equal(t, charges(0, 8), records)
+		var records []string
+		_, found, err := open(d, k, func([]byte) error { return nil }, func(r []byte) error { records = append(records, string(r)); return nil })
+		require.NoError(t, err)
+		require.Equal(t, slices.Insert(charges(0, 8), 5, ""), records, "it is said where some may be missing")
 		require.True(t, found.Lost)
 	})
 	t.Run("nor if there is none before", func(t *testing.T) {

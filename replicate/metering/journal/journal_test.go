@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"regedge/internal/testkit"
 	"regedge/replicate/metering/syncproto"
@@ -245,6 +246,12 @@ func TestDirectoryHasOneOwner(t *testing.T) {
 	_, err = OpenDir(path)
 	require.ErrorIs(t, err, ErrInUse, "a lock file that is deleted lets nobody in")
 	require.NoError(t, first.Close())
+	lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	require.NoError(t, err)
+	require.NoError(t, unix.Flock(int(lock.Fd()), unix.LOCK_EX))
+	_, err = OpenDir(path)
+	require.ErrorIs(t, err, ErrInUse, "on a file system that locks files only, the file alone is locked")
+	require.NoError(t, lock.Close())
 	second, err := OpenDir(path)
 	require.NoError(t, err)
 	require.NoError(t, second.Close())
