@@ -62,6 +62,25 @@ func TestUsageOfAnEarlierEpochIsNotReportedAgain(t *testing.T) {
 	}
 }
 
+// TestADamagedEpochEndsAlsoAfterARestart, though the journal begins with a snapshot then: the writer, which does not know
+// what was lost, would be asked for its leases, and credits that were spent be spent again.
+func TestADamagedEpochEndsAlsoAfterARestart(t *testing.T) {
+	edge, log := granted(t, 50)
+	require.Empty(t, chargeCode(edge, start, "lost", charge.Found))
+	damaged := New(&recordLog{})
+	for _, record := range log.records[:len(log.records)-1] {
+		require.NoError(t, damaged.Replay(record))
+	}
+	damaged.Damaged()
+	again := New(&recordLog{})
+	damaged.Snapshot(func(record []byte) { require.NoError(t, again.Replay(slices.Clone(record))) })
+	again.Boot(2)
+	again.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 9, Epoch: 1, Generation: 1, Live: 1, NowMillis: start}, false)
+	require.Equal(t, syncproto.Superseded, again.Standing())
+	again.Apply(start, news(again, 1, 50), false)
+	require.Equal(t, charge.MeteringUnavailable, chargeCode(again, start, "again", charge.Found))
+}
+
 // TestUsageOfAnEpochWhoseRecordWasLostIsNotReportedAgain loses the record with which the epoch began: what was
 // charged in it was reported in the next one.
 func TestUsageOfAnEpochWhoseRecordWasLostIsNotReportedAgain(t *testing.T) {

@@ -134,6 +134,7 @@ func TestAnOlderCopyDropsUsageOfEarlierEpochs(t *testing.T) {
 	edge.Charge(start, request("of epoch 1", charge.Found), false)
 	edge.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1}, false)
 	require.EqualValues(t, 1, edge.Unreported(1))
+	records := slices.Clone(log.records)
 
 	open := func(records [][]byte, boot uint64) (*EdgeState, *recordLog) {
 		disk := &recordLog{slices.Clone(records)}
@@ -144,12 +145,16 @@ func TestAnOlderCopyDropsUsageOfEarlierEpochs(t *testing.T) {
 		copied.Boot(boot)
 		return copied, disk
 	}
-	current, _ := open(log.records, 2)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 3, Epoch: 3, Generation: 1, Live: 1}, false)
+	require.EqualValues(t, 1, edge.Unreported(1), "of an epoch before the last one")
+	require.NoError(t, edge.Check())
+
+	current, _ := open(records, 2)
 	require.EqualValues(t, 1, current.Unreported(1))
 	current.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 3, Epoch: 2, Generation: 1, Live: 1}, false)
 	require.Len(t, current.Sync(start).Batch.Usage, 1, "the original reports it")
 
-	older, disk := open(log.records, 3)
+	older, disk := open(records, 3)
 	older.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 4, Epoch: 3, Generation: 1, Live: 1}, false)
 	require.Zero(t, older.Unreported(1))
 	require.Nil(t, older.Sync(start).Batch)
