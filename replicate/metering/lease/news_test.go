@@ -156,6 +156,18 @@ func TestARecalledLeaseIsReturned(t *testing.T) {
 	require.NoError(t, edge.Check())
 }
 
+// TestARecalledLeaseIsNotAskedFor: it would come back at once, and the edge that needs it get none.
+func TestARecalledLeaseIsNotAskedFor(t *testing.T) {
+	edge, _ := granted(t, 5)
+	recall := news(edge, 2, 5)
+	for i := range recall.Rows {
+		recall.Rows[i].Recall = true
+	}
+	edge.Apply(start, recall, false)
+	require.Equal(t, "", edge.Charge(start, request("a", charge.Found), false).Verdict.Code)
+	require.Empty(t, edge.Sync(start).Wants)
+}
+
 // TestAVoidThatWasNotWrittenOfAnUnknownIDChangesNothing.
 func TestAVoidThatWasNotWrittenOfAnUnknownIDChangesNothing(t *testing.T) {
 	edge, log := granted(t, 5)

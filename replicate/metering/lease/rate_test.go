@@ -80,6 +80,10 @@ func TestRemainingRequestsAreNotSaidWithoutContact(t *testing.T) {
 	require.EqualValues(t, 5, v.RateLimit)
 	require.EqualValues(t, charge.Unsent, v.RateRemaining)
 	require.EqualValues(t, charge.Unsent, v.RateReset)
+
+	edge = together(t)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Stranger, Session: edge.session.id}, false)
+	require.EqualValues(t, charge.Unsent, edge.Charge(start, request("c", charge.Found), false).Verdict.RateRemaining, "nor once the session has ended")
 }
 
 // TestExceededTellsWithoutCounting what Charge would say.
