@@ -41,6 +41,7 @@ func TestFullServerAnswersOverloaded(t *testing.T) {
 		require.Equal(t, handler.Overloaded, code(t, body))
 		require.Equal(t, "1", response.Header.Get("Retry-After"))
 		require.Equal(t, "from-the-server", response.Header.Get("X-Request-Id"))
+		require.Equal(t, 1.0, r.measured(t, "regedge_requests_in_flight"), "a refusal gives nobody else's place back")
 		health, _ := r.get(t, "/healthz")
 		require.Equal(t, 200, health.StatusCode, "the health pages are not counted")
 		close(leave)

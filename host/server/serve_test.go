@@ -285,6 +285,22 @@ func TestWhoComesEarlyWaitsForTheNextInterval(t *testing.T) {
 	require.Zero(t, p.early(8, now), "another slot")
 	require.Equal(t, 2*second, p.note(7, now.Add(3*second)))
 	require.Zero(t, p.early(7, now.Add(5*second)))
+
+	var hold time.Duration
+	paces := newPaces()
+	for range connectionBurst + 300 {
+		hold = paces.connections.note(7, now)
+	}
+	require.Equal(t, 300*connectionInterval, hold, "connections at once are let in one by one")
+}
+
+// TestUnpaidAnswersOverHTTP2AreCounted, also where they come slowly.
+func TestUnpaidAnswersOverHTTP2AreCounted(t *testing.T) {
+	s, _ := without(t, Config{Answerer: answerWith(func(a *handler.Response) error { a.Status = 429; return nil })})
+	for range 10 * unpaidBurst {
+		s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "https://h/v1/llps/AAA-0001", nil))
+	}
+	require.Positive(t, s.paces.unpaidAddress.early(s.shares.slot("192.0.2.1"), time.Now()))
 }
 
 // shown serves a request for a page, and returns its exchange.
