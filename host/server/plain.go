@@ -116,7 +116,6 @@ func (s *Server) answerPlain(ctx *fasthttp.RequestCtx) {
 }
 
 var (
-	errNoHost   = errors.New("the request has no host")              // RFC 9112, section 3.2
 	errHost     = errors.New("the host is not valid")                // RFC 9112, section 3.2
 	errName     = errors.New("the name of a field contains a space") // RFC 9110, section 5.1
 	errProtocol = errors.New("the protocol is neither HTTP/1.1 nor HTTP/1.0")
@@ -141,9 +140,6 @@ func (e *exchange) readPlain(from *fasthttp.RequestHeader) error {
 	}
 	e.request.Method = methodOf(from.Method())
 	e.request.Target, e.request.Authority = originForm(take(target), take(host))
-	if e.request.Authority == "" && from.IsHTTP11() {
-		return errNoHost
-	}
 	if sent := text.String()[:len(target)]; !strings.HasPrefix(sent, "/") && strings.Contains(sent, "://") && !isAbsolute(sent) {
 		return errHost
 	}
