@@ -46,6 +46,19 @@ func TestAcceptContinuesAfterRunningOutOfDescriptors(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
+// TestAConnectionThatAStopHasEndedIsNotReadOn, though it has just got the deadline of its next request: the stop would
+// take as long as that.
+func TestAConnectionThatAStopHasEndedIsNotReadOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, conn := net.Pipe()
+		c := &connection{Conn: conn, peer: &peer{}}
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(time.Hour)))
+		c.end()
+		_, err := c.Read(make([]byte, 1))
+		require.ErrorIs(t, err, net.ErrClosed)
+	})
+}
+
 // TestReadAheadLosesNothing reads a stream in pieces of every size around that of the buffer.
 func TestReadAheadLosesNothing(t *testing.T) {
 	sent := make([]byte, 4*readAhead)

@@ -60,6 +60,17 @@ func TestAListenerThatIsNotServedIsClosed(t *testing.T) {
 	require.Error(t, err)
 }
 
+// TestNothingIsChargedOnceConnectionsAreClosed, over HTTP/2: net/http may close one that has just got a request.
+func TestNothingIsChargedOnceConnectionsAreClosed(t *testing.T) {
+	s, _ := without(t, Config{TLS: new(tls.Config), Answerer: answerWith(func(*handler.Response) error { return errors.New("it was asked") })})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, s.newSecure(listener).shutdown(t.Context()))
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "https://h/v1/llps/AAA-0001", nil))
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+}
+
 // TestAFieldThatComesTwiceIsSentTwice, over HTTP/2.
 func TestAFieldThatComesTwiceIsSentTwice(t *testing.T) {
 	s, _ := without(t, Config{Answerer: answerWith(func(a *handler.Response) error {

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -17,6 +18,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -159,6 +161,31 @@ func TestACertificateIsReloadedAmongHandshakes(t *testing.T) {
 		})
 	}
 	handshakes.Wait()
+}
+
+// hanging is a log that takes a line only when it is closed.
+type hanging chan struct{}
+
+func (h hanging) Enabled(context.Context, slog.Level) bool  { return true }
+func (h hanging) Handle(context.Context, slog.Record) error { <-h; return nil }
+func (h hanging) WithAttrs([]slog.Attr) slog.Handler        { return h }
+func (h hanging) WithGroup(string) slog.Handler             { return h }
+
+// TestAHandshakeWaitsAMomentForItsCertificate, whatever holds up its reading.
+func TestAHandshakeWaitsAMomentForItsCertificate(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		log := make(hanging)
+		defer close(log)
+		certFile, keyFile := writeCertificate(t, dir, 1)
+		config, err := server.NewTLS(certFile, keyFile, time.Now, slog.New(log))
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(certFile))
+		time.Sleep(time.Minute)
+		began := time.Now()
+		require.EqualValues(t, 1, serialOf(t, config))
+		require.Equal(t, time.Second, time.Since(began))
+	})
 }
 
 func TestErrorNamesAMissingCertificate(t *testing.T) {
