@@ -142,6 +142,8 @@ func TestAChangeThatMayHaveBeenMadeStaysUncertain(t *testing.T) {
 		require.NotErrorIs(t, err, ErrUncertain)
 		_, err = retried(time.Minute, lost, unsent, answers(200, `{"name":"one"}`))
 		require.NoError(t, err)
+		_, err = retried(100*time.Millisecond, answers(503, `{"code":"unavailable"}`))
+		require.ErrorIs(t, err, ErrUncertain, "its commit may have been made")
 		_, err = retried(100*time.Millisecond, answers(503, `{"code":"fenced"}`))
 		require.NotErrorIs(t, err, ErrUncertain)
 		_, err = retried(600*time.Millisecond, lost, answers(503, `{"code":"fenced"}`))
