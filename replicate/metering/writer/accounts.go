@@ -252,7 +252,6 @@ func (w *Writer) setPlan(r *http.Request, p httprouter.Params) (any, error) {
 	if body.PerMinute < 0 || body.MonthlyVolume < 0 || body.APIAccess && body.PerMinute == 0 {
 		return nil, fmt.Errorf("%w: a plan with API access needs a rate above 0, and no number below", ErrMalformed)
 	}
-	body.Pending = false
 	change := func(_ context.Context, _ *sql.Tx, now int64, l *ledger.Ledger) error {
 		l.SetPlan(now, ledger.Plan{ID: body.ID, APIAccess: body.APIAccess, PerMinute: body.PerMinute,
 			MonthlyVolume: body.MonthlyVolume, Email: body.Email, Phone: body.Phone})
