@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -617,28 +619,59 @@ func TestTheReplicasOwnPausesAreNotTheServers(t *testing.T) {
 	require.Error(t, s.ctx.Err(), "the replica's own context lives longer")
 }
 
-// steady brings so many bytes every two milliseconds.
-type steady int
+// steady brings so many bytes every two milliseconds, and before them a burst.
+type steady struct{ burst, bytes int }
 
 // Read implements io.Reader.
-func (s steady) Read(p []byte) (int, error) {
+func (s *steady) Read(p []byte) (int, error) {
 	time.Sleep(2 * time.Millisecond)
-	return min(int(s), len(p)), nil
+	n := min(max(s.bytes, s.burst), len(p))
+	s.burst -= n
+	return n, nil
 }
 
-// TestASlowMirrorIsLeft, and one that is fast enough is not.
+// TestASlowMirrorIsLeft, also when it was fast before, and one that is fast enough is not.
 func TestASlowMirrorIsLeft(t *testing.T) {
-	for bytes, want := range map[int]error{20: errSlow, 8 << 10: nil} {
+	for brings, want := range map[steady]error{{0, 20}: errSlow, {1 << 20, 20}: errSlow, {0, 8 << 10}: nil} {
 		synctest.Test(t, func(t *testing.T) {
 			d := &download{f: &fetcher{silence: 100 * time.Millisecond}, mirror: "bucket.example.org"}
-			d.from = &stream{Response: &http.Response{Body: io.NopCloser(steady(bytes))}, watch: time.NewTimer(time.Hour), silence: time.Hour}
+			from := brings
+			d.from = &stream{Response: &http.Response{Body: io.NopCloser(&from)}, watch: time.NewTimer(time.Hour), silence: time.Hour}
 			var err error
 			for began := time.Now(); err == nil && time.Since(began) < 300*time.Millisecond; {
 				_, err = d.part(make([]byte, 32<<10))
 			}
-			require.Equal(t, want, err, "%d bytes", bytes)
+			require.Equal(t, want, err, "%+v", brings)
 		})
 	}
+}
+
+// TestAFetchThatFailsAgainWaitsLonger: each costs its primary a whole database.
+func TestAFetchThatFailsAgainWaitsLonger(t *testing.T) {
+	for failed, want := range map[int]time.Duration{0: 0, 1: fetchPause, 2: 2 * fetchPause, 6: 32 * fetchPause, 100: 32 * fetchPause} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fetcher{tls: &TLSFiles{CA: filepath.Join(t.TempDir(), "none")}, again: fetchPause, failed: failed}
+			began := time.Now()
+			_, err := f.mayFollow(t.Context())
+			require.ErrorIs(t, err, fs.ErrNotExist)
+			require.Equal(t, want, time.Since(began), "after %d", failed)
+		})
+	}
+}
+
+// TestAFetchWaitsForTheDiskNowAndThen: one wait for all that was written would hold up everybody else's.
+func TestAFetchWaitsForTheDiskNowAndThen(t *testing.T) {
+	from, to, err := os.Pipe() // which refuses to be synced
+	require.NoError(t, err)
+	defer from.Close()
+	defer to.Close()
+	s := &synced{file: to, since: syncedBytes - 2}
+	_, err = s.Write([]byte{1})
+	require.NoError(t, err)
+	_, err = s.Write([]byte{1})
+	require.ErrorIs(t, err, syscall.EINVAL)
+	_, err = s.Write([]byte{1})
+	require.NoError(t, err, "the next wait is far away")
 }
 
 // TestAFailureIsForgottenOnceTheLogIsFollowed: the next copy, perhaps months later, waits for nothing.
