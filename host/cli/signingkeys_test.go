@@ -193,6 +193,39 @@ func TestOneNodeThatCanNotBeRenewedKeepsNoOtherFromItsTokens(t *testing.T) {
 	require.Contains(t, p.stderr.String(), "regedge: renew the tokens of bad: ")
 }
 
+// TestAWriterThatStaysAwayIsWaitedForOnce, and not again for each node.
+func TestAWriterThatStaysAwayIsWaitedForOnce(t *testing.T) {
+	t.Parallel()
+	made, err := pki.Create(filepath.Join(t.TempDir(), "trust"), time.Now)
+	require.NoError(t, err)
+	asked := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked[strings.Split(r.URL.Path, "/")[3]]++
+		w.Header().Set(writer.RequestIDHeader, "R")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, `{"status":503,"code":"unavailable","detail":"the ledger is busy"}`)
+	}))
+	defer server.Close()
+	client := writer.NewClient(server.URL, "a token", nil)
+	patient := client.Retrying(time.Second, func(error, time.Duration) {})
+	_, err = (&trustRenew{Life: time.Hour}).renewAll(t.Context(), patient, client, made, []writer.Node{{Name: "east"}, {Name: "north"}, {Name: "west"}})
+	require.ErrorContains(t, err, "3 of 3 nodes have no new tokens")
+	require.Equal(t, map[string]int{"east": 2, "north": 1, "west": 1}, asked)
+}
+
+// TestWhatSqldCouldNotReadIsNamed before it is started: its own error does not.
+func TestWhatSqldCouldNotReadIsNamed(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "missing")
+	for _, c := range []struct {
+		key   string
+		flags sqldFlags
+	}{{missing, sqldFlags{}}, {"", sqldFlags{CA: missing}}, {"", sqldFlags{Cert: missing}}, {"", sqldFlags{Key: missing}}} {
+		c.flags.Sqld = os.Args[0]
+		_, err := c.flags.program(c.key)
+		require.ErrorContains(t, err, missing, "%+v", c)
+	}
+}
+
 // TestRenewedTokensAreGoodForAsLongAsAsked, at replicas.
 func TestRenewedTokensAreGoodForAsLongAsAsked(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "trust")

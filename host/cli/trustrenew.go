@@ -46,7 +46,7 @@ func (c *trustRenew) Run(ctx context.Context, m *Main) error {
 		if err != nil {
 			return nil, err
 		}
-		renewed, err := c.renewAll(ctx, m, w, opened, slices.DeleteFunc(nodes, func(n writer.Node) bool { return n.Retired }))
+		renewed, err := c.renewAll(ctx, retrying(m, w), w, opened, slices.DeleteFunc(nodes, func(n writer.Node) bool { return n.Retired }))
 		if len(renewed) == 0 {
 			return renewed, err
 		}
@@ -61,9 +61,10 @@ func (c *trustRenew) Run(ctx context.Context, m *Main) error {
 	return errors.Join(err, c.explain(failed))
 }
 
-// renewAll renews the tokens of each node, and returns those whose tokens were renewed. The error names the others.
-func (c *trustRenew) renewAll(ctx context.Context, m *Main, w *writer.Client, opened *pki.Trust, nodes []writer.Node) ([]writer.Node, error) {
-	renewed, patient := []writer.Node{}, retrying(m, w)
+// renewAll renews the tokens of each node, and returns those whose tokens were renewed. The error names the others. Once
+// patient has repeated a call in vain, w makes the others once each.
+func (c *trustRenew) renewAll(ctx context.Context, patient, w *writer.Client, opened *pki.Trust, nodes []writer.Node) ([]writer.Node, error) {
+	renewed := []writer.Node{}
 	var failed []error
 	for _, n := range nodes {
 		tokens, err := c.newTokens(opened)
