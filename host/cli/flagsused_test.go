@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -23,8 +24,8 @@ func (emptyPackages) Import(name string) (*types.Package, error) {
 	return p, nil
 }
 
-// TestEachFlagIsHandedOn: one that is parsed and checked, and read by nothing else, would be set in vain. What doctor reads of
-// the flags of a service does not count.
+// TestEachFlagIsHandedOn: one that a command parses and checks, and that nothing reads which its Run calls, would be set in vain.
+// The commands of doctor take flags of services that say nothing to them.
 func TestEachFlagIsHandedOn(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	require.NoError(t, err)
@@ -36,55 +37,64 @@ func TestEachFlagIsHandedOn(t *testing.T) {
 			files = append(files, file)
 		}
 	}
-	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}
-	ignore := func(error) {} // of what the packages that were not read have
-	_, _ = (&types.Config{Importer: emptyPackages{}, Error: ignore}).Check("cli", set, files, info)
+	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
+	ignore := func(error) {} // of what is missing in the packages that were not read
+	read, _ := (&types.Config{Importer: emptyPackages{}, Error: ignore}).Check("cli", set, files, info)
 
-	flags, read := flagsIn(files, info), map[types.Object]bool{}
+	uses := map[types.Object][]types.Object{} // of each function
 	for _, file := range files {
-		for _, declared := range file.Decls {
-			d, ok := declared.(*ast.FuncDecl)
-			if !ok || d.Name.Name == "Validate" || d.Name.Name == "check" {
-				continue
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				ast.Inspect(f, func(n ast.Node) bool {
+					if name, ok := n.(*ast.Ident); ok && info.Uses[name] != nil {
+						uses[info.Defs[f.Name]] = append(uses[info.Defs[f.Name]], info.Uses[name])
+					}
+					return true
+				})
 			}
-			doctors := d.Recv != nil && strings.HasPrefix(types.ExprString(d.Recv.List[0].Type), "*doctor")
-			ast.Inspect(d, func(n ast.Node) bool {
-				if s, ok := n.(*ast.SelectorExpr); ok && info.Selections[s] != nil {
-					field := info.Selections[s].Obj()
-					read[field] = read[field] || !doctors || strings.HasPrefix(flags[field], "doctor") || flags[field] == "printFlag"
-				}
-				return true
-			})
 		}
 	}
-	require.Greater(t, len(flags), 150)
-	// Of these it is enough to check that they stand in place of another one.
-	alternatives := []string{"accountInvite.Operator", "keyAllow.Anywhere"}
-	for field, of := range flags {
-		if name := of + "." + field.Name(); !read[field] && !slices.Contains(alternatives, name) {
-			t.Errorf("%s is parsed, and handed on to nothing", name)
+	checked := []string{"accountInvite.Operator", "keyAllow.Anywhere", "meterCommand.BehindTLS"} // which is all that they are for
+	found := 0
+	for _, name := range read.Scope().Names() {
+		run, _, _ := types.LookupFieldOrMethod(types.NewPointer(read.Scope().Lookup(name).Type()), true, read, "Run")
+		if _, ok := run.(*types.Func); !ok || strings.HasPrefix(name, "doctor") {
+			continue
+		}
+		reached := map[types.Object]bool{}
+		reach(run, uses, reached)
+		for _, flag := range flagsIn(read.Scope().Lookup(name).Type()) {
+			found++
+			if !reached[flag] && !slices.Contains(checked, name+"."+flag.Name()) {
+				t.Errorf("%s.%s is parsed, and handed on to nothing", name, flag.Name())
+			}
+		}
+	}
+	require.Greater(t, found, 300)
+}
+
+// reach notes what a function uses, and what the functions do that it calls.
+func reach(at types.Object, uses map[types.Object][]types.Object, reached map[types.Object]bool) {
+	if !reached[at] {
+		reached[at] = true
+		for _, used := range uses[at] {
+			reach(used, uses, reached)
 		}
 	}
 }
 
-// flagsIn returns the fields of flags and arguments, with the names of their structs.
-func flagsIn(files []*ast.File, info *types.Info) map[types.Object]string {
-	flags := map[types.Object]string{}
-	for _, file := range files {
-		ast.Inspect(file, func(n ast.Node) bool {
-			made, ok := n.(*ast.TypeSpec)
-			if !ok {
-				return true
-			}
-			if of, ok := made.Type.(*ast.StructType); ok {
-				for _, field := range of.Fields.List {
-					if field.Tag != nil && len(field.Names) == 1 && strings.Contains(field.Tag.Value, `help:"`) && !strings.Contains(field.Tag.Value, `cmd:"`) {
-						flags[info.Defs[field.Names[0]]] = made.Name.Name
-					}
-				}
-			}
-			return false
-		})
+// flagsIn returns the flags and arguments of a command, with those of the structs that it embeds.
+func flagsIn(command types.Type) (flags []*types.Var) {
+	of, ok := command.Underlying().(*types.Struct)
+	if !ok {
+		return nil
+	}
+	for i := range of.NumFields() {
+		if of.Field(i).Embedded() {
+			flags = append(flags, flagsIn(of.Field(i).Type())...)
+		} else if reflect.StructTag(of.Tag(i)).Get("help") != "" {
+			flags = append(flags, of.Field(i))
+		}
 	}
 	return flags
 }
