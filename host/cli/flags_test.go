@@ -18,6 +18,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -275,6 +276,11 @@ func TestWhatACommandAsksOfTheWriter(t *testing.T) {
 	require.Equal(t, exitFailure, code)
 	require.Contains(t, said, "there is no such thing as /v1/accounts/9")
 	require.NotContains(t, said, "Suspend account")
+	for flags, does := range map[string]string{"": "Retire node restarted for ever?", "--old-epochs": "that node restarted holds under its earlier epochs?"} {
+		code, said = run(append([]string{"node", "retire", "restarted"}, strings.Fields(flags)...)...)
+		require.Equal(t, exitFailure, code)
+		require.Contains(t, said, does)
+	}
 	code, said = run("key", "requests", "--account", "1", "--key", "7")
 	require.Equal(t, exitFailure, code)
 	require.Contains(t, said, "there is no such thing as /v1/keys/7")

@@ -19,7 +19,6 @@ import (
 	"regedge/host/pki"
 	"regedge/host/units"
 	"regedge/internal/testkit"
-	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 	"regedge/schema/verify"
 )
@@ -175,15 +174,8 @@ func TestABackupThatIsWatchedIsEnoughWithoutAStandby(t *testing.T) {
 
 // TestAReplicasFileIsJudgedByItsAge, also where its endpoint does not answer.
 func TestAReplicasFileIsJudgedByItsAge(t *testing.T) {
-	dir := t.TempDir()
-	file := sqld.File(dir)
-	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
-	db, err := schema.OpenFile(file)
-	require.NoError(t, err)
-	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
-	_, err = db.Exec(`INSERT INTO heartbeat (id, beat) VALUES (1, ?)`, time.Now().Add(-time.Hour).UnixMilli())
-	require.NoError(t, err)
-	require.NoError(t, db.Close())
+	of := replicasOf(t, time.Hour)
+	dir := of.AccessReplica
 	for maxAge, want := range map[time.Duration]doctor.Level{time.Minute: doctor.Wrong, 2 * time.Hour: doctor.Soon} {
 		e := &doctor.Exam{Service: "edge", Now: time.Now, Timeout: 10 * time.Second}
 		examineDatabase(t.Context(), e, databaseExam{database: schema.Access, name: "http://" + testkit.FreePort(t), replica: dir, maxAge: maxAge})
@@ -194,6 +186,22 @@ func TestAReplicasFileIsJudgedByItsAge(t *testing.T) {
 			}
 		}
 		require.Equal(t, []doctor.Level{want}, behind, e.Findings)
+	}
+	replica := "doctor replica --listen 127.0.0.1:1 --primary http://127.0.0.1:1 --database access --dir " + dir
+	edge := fmt.Sprintf("doctor edge --listen 127.0.0.1:1 --writer http://127.0.0.1:1 --token a-token --state %s --registry %s --registry-replica %s --registry-token a-token --access %s --access-replica %s",
+		t.TempDir(), of.Registry, of.RegistryReplica, of.Access, of.AccessReplica)
+	for _, c := range []struct{ line, want string }{
+		{replica + " --max-lag 1m", "WRONG  replica: access: it is 1h0m"},
+		{replica + " --max-lag 2h", "SOON   replica: access: it is 1h0m"},
+		{edge + " --max-lag 2h --access-max-age 1m", "WRONG  edge: access: it is 1h0m"},
+		{edge + " --max-lag 1m --access-max-age 2h", "WRONG  edge: access: it is 1h0m"},
+		{edge + " --max-lag 2h --access-max-age 2h", "SOON   edge: access: it is 1h0m"},
+		{edge + " --max-lag 2h --access-max-age 1m", "SOON   edge: registry: it is 1h0m"},
+		{edge + " --max-lag 1m --access-max-age 2h", "WRONG  edge: registry: it is 1h0m"},
+		{edge, "ok     edge: token of registry: it does not end"},
+	} {
+		_, said := ran(strings.Fields(c.line)...)
+		require.Contains(t, said, c.want, c.line)
 	}
 }
 

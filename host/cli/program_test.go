@@ -265,8 +265,10 @@ func TestTheMeterServesAComponentElsewhere(t *testing.T) {
 	account, _ := c.account(t, 5)
 	node, err := c.client.AddNode(t.Context(), "spin")
 	require.NoError(t, err)
+	secret := c.path("meter.token")
+	require.NoError(t, os.WriteFile(secret, []byte("a-secret-of-the-component\n"), 0o600))
 	p := start("meter", "--listen", "127.0.0.1:0", "--writer", c.url(), "--state", c.path("spin"),
-		"--token", node.Token, "--meter-token", "a-secret-of-the-component")
+		"--token", node.Token, "--meter-token", "another-secret", "--meter-token-file", secret)
 	t.Cleanup(func() { p.halt() })
 	require.True(t, p.await(func() bool { return p.addr("meter") != "" }), p.stderr.String())
 	request := charge.Request{

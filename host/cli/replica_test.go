@@ -56,8 +56,13 @@ func TestAReplicaIsLookedAfter(t *testing.T) {
 func TestAReplicaHasItsGateAndItsRelay(t *testing.T) {
 	c := &replicaCommand{Dir: t.TempDir(), Listen: "127.0.0.1:1", Primary: "http://primary:5001"}
 	c.CA, c.Cert, c.Key = "ca.pem", "cert.pem", "key.pem"
+	made, err := pki.Create(filepath.Join(t.TempDir(), "trust"), time.Now)
+	require.NoError(t, err)
+	c.JWTKey = made.ReplicaKeyFile("access")
 	config, err := c.config("sqld", &Main{Now: time.Now, Stderr: io.Discard})
 	require.NoError(t, err)
+	require.Equal(t, c.JWTKey, config.JWTKeyFile, "at sqld's own port anybody of this machine could read without it")
+	require.False(t, config.Reads.Admit("no token"))
 	require.NotNil(t, config.Reads)
 	require.True(t, config.Relay)
 	require.Equal(t, sqld.TLSFiles{CA: "ca.pem", Cert: "cert.pem", Key: "key.pem"}, *config.TLS)

@@ -82,22 +82,30 @@ func (f *smtpFlags) carrier(dashboardURL string, config writer.Config) (*mail.Ca
 	if f == nil || f.Host == "" {
 		return nil, nil
 	}
-	host, port, err := f.server()
+	of, err := f.config(dashboardURL, config)
 	if err != nil {
 		return nil, err
+	}
+	return mail.New(of), nil
+}
+
+func (f *smtpFlags) config(dashboardURL string, config writer.Config) (of mail.Config, err error) {
+	host, port, err := f.server()
+	if err != nil {
+		return of, err
 	}
 	from, err := netmail.ParseAddress(f.From)
 	if err != nil {
-		return nil, err
+		return of, err
 	}
 	password, err := readToken(f.Password, f.PasswordFile)
 	if err != nil {
-		return nil, fmt.Errorf("--smtp-password-file: %w", err)
+		return of, fmt.Errorf("--smtp-password-file: %w", err)
 	}
-	return mail.New(mail.Config{
+	return mail.Config{
 		Host: host, Port: port, Security: mail.Security(f.TLS), User: f.User, Password: password, From: *from,
 		Dashboard: dashboardURL, Logger: config.Logger,
-	}), nil
+	}, nil
 }
 
 // notices is the service that notifies owners: by webhook and, when smtp names a mail server, by e-mail.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	netmail "net/mail"
 	"os"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"regedge/internal/testkit/mailtest"
 	"regedge/replicate/mail"
+	"regedge/replicate/metering/writer"
 	"regedge/schema"
 )
 
@@ -77,6 +79,7 @@ func TestTheWriterLogsThatNoWebhookIsReached(t *testing.T) {
 		VALUES (7, ?1, 'webhook', 'https://127.0.0.1:1/hook', 'whsec_AAAA', 0, 0, ?2)`)
 	require.True(t, c.await(func() bool { return strings.Contains(c.stderr.String(), "no webhook is reached") }), c.stderr.String())
 	require.NotContains(t, c.stderr.String(), "/hook", "the path may be a secret")
+	require.Contains(t, c.stderr.String(), "is not a public address", "without --private-webhooks")
 	require.Equal(t, exitOK, c.halt())
 }
 
@@ -97,6 +100,19 @@ func TestTheMailServersPasswordReachesNoLog(t *testing.T) {
 	require.Contains(t, c.stderr.String(), "mail to owners can't be sent")
 	require.NotContains(t, seen+c.stderr.String()+c.stdout.String(), mailtest.Password)
 	require.NotContains(t, c.stderr.String(), "ada@example.com")
+}
+
+// TestTheMailServerIsSignedInAt with the name and the password that were given.
+func TestTheMailServerIsSignedInAt(t *testing.T) {
+	file := t.TempDir() + "/password"
+	require.NoError(t, os.WriteFile(file, []byte(mailtest.Password+"\n"), 0o600))
+	flags := smtpFlags{Host: "mail.example.org", TLS: "implicit", From: "Registry <notices@example.org>", User: mailtest.User, Password: "another", PasswordFile: file}
+	config, err := flags.config("https://d.example", writer.Config{})
+	require.NoError(t, err)
+	require.Equal(t, mail.Config{
+		Host: "mail.example.org", Port: 465, Security: mail.Implicit, User: mailtest.User, Password: mailtest.Password,
+		From: netmail.Address{Name: "Registry", Address: "notices@example.org"}, Dashboard: "https://d.example",
+	}, config)
 }
 
 // TestAMailServerIsConfiguredWhole, or refused with the reason.
