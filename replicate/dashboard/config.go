@@ -58,7 +58,7 @@ type Dashboard struct {
 	templates templates
 	api       apiPages
 	assets    map[string]web.Asset
-	pages     http.Handler
+	pages     router
 }
 
 // New parses the pages and the document of the API. An error is a mistake in one of them.

@@ -155,11 +155,20 @@ func (d *Dashboard) write(v *visit, a answer) {
 	v.w.Write(content)
 }
 
+type refusalData struct {
+	Words string
+	Page  string // path of the page with the form that is refused, empty for none
+}
+
 func (d *Dashboard) refuse(v *visit, why *refusal) {
 	if why.status == http.StatusServiceUnavailable {
 		v.w.Header().Set("Retry-After", "5")
 	}
-	d.write(v, answer{status: why.status, page: "refusal", title: why.title, data: why.words})
+	data := refusalData{Words: why.words}
+	if v.r.Method == http.MethodPost && why != errMissing {
+		data.Page = d.pages.pageOf(v.r.URL.Path)
+	}
+	d.write(v, answer{status: why.status, page: "refusal", title: why.title, data: data})
 }
 
 // link is a link of the navigation; it is current on its page and on those below it.

@@ -95,6 +95,27 @@ func TestABrowserWithoutCookiesIsToldOfThem(t *testing.T) {
 	}
 }
 
+// TestARefusedFormLeadsBackToItsPage, also whoever loads its own address.
+func TestARefusedFormLeadsBackToItsPage(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 0)
+	key, err := w.client.AddKey(t.Context(), account, "mine")
+	require.NoError(t, err)
+	for to, on := range map[string]string{
+		"/keys": "/keys", fmt.Sprint("/keys/", key.ID, "/name"): fmt.Sprint("/keys/", key.ID), fmt.Sprint("/keys/", key.ID, "/revoke"): fmt.Sprint("/keys/", key.ID, "/revoke"),
+		"/settings/password": "/settings", "/settings/two-factor/off": "/settings/two-factor",
+	} {
+		refused := b.do(http.MethodPost, to, url.Values{"token": {"of.another"}})
+		require.Equal(t, http.StatusForbidden, refused.StatusCode, to)
+		require.Contains(t, refused.body, `<a href="`+on+`">Load the page again</a>`, to)
+		require.Equal(t, on, b.get(to).Request.URL.Path)
+		require.Equal(t, http.StatusOK, b.seen.StatusCode, to)
+	}
+	for _, to := range []string{"/sign-out", "/nothing/here"} {
+		require.NotContains(t, b.do(http.MethodPost, to, url.Values{"token": {"of.another"}}).body, "Load the page again", to)
+	}
+}
+
 func TestOversizedFormsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()

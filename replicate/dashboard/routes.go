@@ -2,6 +2,8 @@ package dashboard
 
 import (
 	"net/http"
+	"net/url"
+	"path"
 	"strings"
 
 	"github.com/julienschmidt/httprouter"
@@ -44,11 +46,11 @@ func (r router) handle(method, pattern string, h httprouter.Handle) {
 }
 
 // routes registers the handlers. Paths are matched exactly, without redirects.
-func (d *Dashboard) routes() http.Handler {
+func (d *Dashboard) routes() router {
 	r := router{httprouter.New()}
 	r.RedirectFixedPath, r.RedirectTrailingSlash, r.HandleOPTIONS = false, false, false
 	r.NotFound = d.refusing(errMissing)
-	r.MethodNotAllowed = writer.WithoutOptions(d.refusing(errMethod))
+	r.MethodNotAllowed = d.wrongMethod(r)
 	r.GET("/assets/:file", d.asset)
 	d.guestRoutes(r)
 	d.ownerRoutes(r)
@@ -124,6 +126,31 @@ func (d *Dashboard) operatorRoutes(r router) {
 	r.POST("/people/:id/remove", d.serve(operator, d.removePerson))
 	r.GET("/edges", d.serve(operator, d.edgesPage))
 	r.GET("/api", d.serve(operator, d.apiPage))
+}
+
+// pageOf returns the path of the page whose form is sent to a path, "" for none: it is the same path, or the one above.
+func (r router) pageOf(sent string) string {
+	for _, page := range []string{sent, path.Dir(sent)} {
+		if found, _, _ := r.Lookup(http.MethodGet, page); found != nil && page != "/" {
+			return page
+		}
+	}
+	return ""
+}
+
+// wrongMethod refuses a method, but leads to a form's page whoever loads the address that the form was sent to.
+func (d *Dashboard) wrongMethod(r router) http.Handler {
+	refused := writer.WithoutOptions(d.refusing(errMethod))
+	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		page := r.pageOf(q.URL.Path)
+		if q.Method != http.MethodGet || page == "" {
+			refused.ServeHTTP(w, q)
+			return
+		}
+		w.Header().Del("Allow")
+		w.Header().Set("Cache-Control", "no-store")
+		http.Redirect(w, q, (&url.URL{Path: page}).String(), http.StatusSeeOther)
+	})
 }
 
 // refusing returns a handler that answers every request with the same refusal.
