@@ -89,13 +89,19 @@ func TestTheStartPageShowsTheAnswerToTheLastSearch(t *testing.T) {
 	p.RequireClean(base)
 }
 
-// TestALinkToARecordOfASearchShowsBoth, as after the page was loaded anew.
+// TestALinkToARecordOfASearchShowsBoth: the address names the last search and the record, also after it was loaded anew.
 func TestALinkToARecordOfASearchShowsBoth(t *testing.T) {
 	base := service(t)
 	p := newTab(t)
 	p.openRecord(base)
-	record := p.Eval(`location.hash`)
-	p.open(base + "/?name=sandbox+every+field" + record)
+	address := p.Eval(`location.href`)
+	require.Equal(t, base+"/?name=sandbox+every+field#company/U72900ZZ2015PTC000001", address)
+	p.Click(`[data-query="sandbox"]`)
+	p.WaitFor(`document.querySelectorAll("#matches a").length === 10 && location.hash === ""`)
+	p.Eval(`history.back(), ""`)
+	p.WaitFor(`document.querySelectorAll("#matches a").length === 2 && document.querySelector("#name").value === "sandbox every field"`)
+	p.open(base + "/guides")
+	p.open(address)
 	p.WaitFor(`document.querySelectorAll("#matches a").length === 2`)
 	p.WaitFor(`document.querySelector("#record-title")?.textContent.startsWith("SANDBOX EVERY FIELD")`)
 	p.RequireClean(base)

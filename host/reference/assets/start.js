@@ -1,6 +1,6 @@
 // The start page: searches with the sandbox key, shows a match as a record, and beside it
-// the call that was made. The address of a record is #company/CIN, #llp/LLPIN or
-// #director/DIN, so that back, forward and links work.
+// the call that was made. The address of a search is ?name=NAME, that of a record #company/CIN, #llp/LLPIN or
+// #director/DIN, so that back, forward, reload and links work.
 
 import { loadTemplates, showCall } from "./samples.js";
 import { listed } from "./suggestion.js";
@@ -13,6 +13,7 @@ const matches = $("matches"), record = $("record"), meant = $("meant"), suggesti
 const samples = document.querySelector(".call .samples");
 
 let calls = 0;
+let searched; // the name that was searched for last
 
 /**
  * Calls the service and shows the call; returns the data, null after a problem, or undefined when another call
@@ -59,8 +60,9 @@ function showOutcome(response, milliseconds) {
 }
 
 async function search(name) {
-  input.value = name;
+  input.value = searched = name;
   record.hidden = true;
+  if (name !== asked()) history.replaceState(null, "", "/?" + new URLSearchParams({ name }));
   const found = await call("/v1/search/companies?" + new URLSearchParams({ name, limit: 10 }));
   if (found === undefined) return;
   if (found === null) {
@@ -191,6 +193,14 @@ function* coloured(text) {
   yield text.slice(rest);
 }
 
+/** Shows what the address asks for: a search, and below its matches a record. */
+async function arrive() {
+  const name = asked();
+  const another = name && name !== searched;
+  if (another) await search(name);
+  if (!another || location.hash.length > 1) follow();
+}
+
 function follow() {
   if (document.getElementById(location.hash.slice(1))) return; // a place of this page, such as its content
   const [type, id] = location.hash.slice(1).split("/");
@@ -201,6 +211,11 @@ function follow() {
   calls++; // no answer that is still to come belongs to this address
   said.textContent = "";
   record.hidden = true;
+}
+
+/** The search in the page's address, which the search box without scripts makes too. */
+function asked() {
+  return new URLSearchParams(location.search).get("name");
 }
 
 function decoded(text) {
@@ -218,8 +233,6 @@ form.addEventListener("submit", (event) => {
 document.querySelectorAll("[data-query]").forEach((chip) => {
   chip.addEventListener("click", () => search(chip.dataset.query));
 });
-addEventListener("hashchange", follow);
+addEventListener("popstate", arrive); // also of a link to a record
 loadTemplates(); // the first call shows them at once
-const asked = new URLSearchParams(location.search).get("name");
-if (asked) await search(asked); // first: a record that is asked for as well is shown below its matches
-if (location.hash.length > 1) follow();
+await arrive();
