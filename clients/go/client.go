@@ -2,6 +2,7 @@ package regedge
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -42,7 +43,7 @@ type Config struct {
 	// Header is sent with each request, for example a traceparent.
 	Header http.Header
 	// HTTPClient sends the requests. The default is a client of its own, which does not follow
-	// redirects.
+	// redirects, and speaks HTTP/1.1.
 	HTTPClient *http.Client
 }
 
@@ -107,12 +108,17 @@ func hasControl(value string) bool {
 }
 
 // newHTTPClient keeps far fewer idle connections than an edge allows one address. It follows no
-// redirect: the API has none, and a key must not go to another host.
+// redirect: the API has none, and a key must not go to another host. It speaks HTTP/1.1 alone, where an attempt that times out
+// closes its connection. One of HTTP/2 that has become silent would be used for all retries and later calls.
 func newHTTPClient() *http.Client {
 	transport := http.DefaultTransport
 	if own, ok := transport.(*http.Transport); ok { // libraries that trace put another type in its place
 		own = own.Clone()
 		own.MaxIdleConnsPerHost = 64
+		own.ForceAttemptHTTP2, own.TLSNextProto = false, map[string]func(string, *tls.Conn) http.RoundTripper{}
+		if own.TLSClientConfig != nil {
+			own.TLSClientConfig.NextProtos = nil
+		}
 		transport = own
 	}
 	return &http.Client{

@@ -2,6 +2,7 @@ package regedge
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -222,6 +223,67 @@ func TestAnAttemptThatHangsIsCalledThat(t *testing.T) {
 	_, err := c.Company(context.Background(), "x")
 	if err == nil || !strings.Contains(err.Error(), "no answer after 1 attempts: no answer within 50ms") || strings.Count(err.Error(), "50ms") > 1 {
 		t.Errorf("got %v, want the timeout of the attempt, once", err)
+	}
+}
+
+// TestARetryTakesAnotherConnection where the one before is silent, as after a NAT forgot it: HTTP/2 would send all retries, and
+// all later calls, over the same one.
+func TestARetryTakesAnotherConnection(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { found(w) }))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	between, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer between.Close()
+	var opened, silent atomic.Int32 // so many connections, the first ones, pass on nothing more
+	go func() {
+		for {
+			near, err := between.Accept()
+			if err != nil {
+				return
+			}
+			number := opened.Add(1)
+			far, err := net.Dial("tcp", server.Listener.Addr().String())
+			if err != nil {
+				return
+			}
+			for from, to := range map[net.Conn]net.Conn{near: far, far: near} {
+				go func() {
+					defer to.Close()
+					buffer := make([]byte, 64<<10)
+					for {
+						n, err := from.Read(buffer)
+						if err != nil {
+							return
+						}
+						if silent.Load() < number {
+							to.Write(buffer[:n])
+						}
+					}
+				}()
+			}
+		}
+	}()
+	transport := newHTTPClient().Transport.(*http.Transport)
+	if transport.TLSClientConfig == nil {
+		transport.TLSClientConfig = &tls.Config{}
+	}
+	transport.TLSClientConfig.RootCAs = server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	defer transport.CloseIdleConnections()
+	c, err := New(Config{BaseURL: "https://" + between.Addr().String(), Timeout: 200 * time.Millisecond, MaxRetries: 20, HTTPClient: &http.Client{Transport: transport}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	if _, err := c.Company(context.Background(), "x"); err != nil {
+		t.Fatal(err)
+	}
+	silent.Store(opened.Load())
+	if got, err := c.Company(context.Background(), "x"); err != nil || got.Attempts < 2 {
+		t.Errorf("got %v, %v, want the answer of a retry", got, err)
 	}
 }
 
