@@ -15,7 +15,7 @@ import (
 var negative = regexp.MustCompile(`^-\d`)
 
 // prepareArguments prepares the arguments for kong. It joins a flag and a number below zero, so that the command can say
-// which numbers are allowed, and refuses an empty path, which kong reads as the current directory.
+// which numbers are allowed, and refuses an empty value where it would be read as another one than was meant.
 func prepareArguments(args []string, root *kong.Node) (joined []string, err error) {
 	flags := flagsOf(root)
 	for i := 0; i < len(args); i++ {
@@ -32,7 +32,7 @@ func prepareArguments(args []string, root *kong.Node) (joined []string, err erro
 			i++
 			value, given = args[i], true
 		}
-		if given && value == "" && takesPath(flag) {
+		if given && value == "" && needsText(flag) {
 			return nil, hint.With(fmt.Errorf("--%s is empty: it takes a %s", name, flag.PlaceHolder), "is it from a variable of the shell that is not set?")
 		}
 		if given {
@@ -48,7 +48,7 @@ func prepareArguments(args []string, root *kong.Node) (joined []string, err erro
 func flagsOf(root *kong.Node) map[string]*kong.Flag {
 	flags := map[string]*kong.Flag{}
 	_ = kong.Visit(root, func(node kong.Visitable, next kong.Next) error {
-		if flag, ok := node.(*kong.Flag); ok && (flags[flag.Name] == nil || takesPath(flag)) {
+		if flag, ok := node.(*kong.Flag); ok && (flags[flag.Name] == nil || needsText(flag)) {
 			flags[flag.Name] = flag
 		}
 		return next(nil)
@@ -56,7 +56,8 @@ func flagsOf(root *kong.Node) map[string]*kong.Flag {
 	return flags
 }
 
-// takesPath reports whether a flag takes the name of a file or directory.
-func takesPath(flag *kong.Flag) bool {
-	return flag.Tag.Type == "path" || slices.Contains([]string{"FILE", "DIR", "FILE|URL"}, flag.PlaceHolder)
+// needsText reports whether a flag takes a text that can't be empty: kong reads an empty path as the current directory, and
+// a command would read any other as the flag left out, such as the day of an import as today.
+func needsText(flag *kong.Flag) bool {
+	return flag.Tag.Type == "path" || slices.Contains([]string{"FILE", "DIR", "FILE|URL", "DATE", "KEY", "RELEASE", "NETWORK", "NAME|IP"}, flag.PlaceHolder)
 }

@@ -108,7 +108,10 @@ func readToken(token, file string) (string, error) {
 	}
 	content, err := readSecret(file)
 	if err != nil {
-		return "", fmt.Errorf("read token: %w", err)
+		if err = fmt.Errorf("read token: %w", err); hint.Of(err) == "" {
+			err = hint.With(err, "name a file that this user can read and that holds the token alone")
+		}
+		return "", err
 	}
 	token = strings.TrimSpace(string(content))
 	return token, checkToken(token, file)
@@ -130,7 +133,7 @@ func checkToken(token, from string) error {
 		return nil
 	}
 	return hint.With(fmt.Errorf("%s holds more than a token: a line break, or a character that no token has", from),
-		"is it the right file? It holds the token alone")
+		"is it the right file or variable? It holds the token alone")
 }
 
 // tokenFlags hold a bearer token, from a flag, a file or the environment.
@@ -229,7 +232,7 @@ func isLoopback(address string) bool {
 	if err != nil {
 		return false
 	}
-	return host == "localhost" || net.ParseIP(host).IsLoopback()
+	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
 
 // isUnspecified reports whether addr stands for all addresses of this machine.

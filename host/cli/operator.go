@@ -67,6 +67,8 @@ func (o *operator) explain(err error) error {
 		return nil
 	case notValidNow(err):
 		return explainNotValid(err, o.Writer)
+	case throughProxy(err):
+		return explainProxy(err)
 	case errors.As(err, &name):
 		return explainName(err, name, "--writer or REGEDGE_WRITER")
 	case errors.Is(err, writer.ErrUnauthorized):
@@ -120,6 +122,17 @@ func notValidNow(err error) bool {
 // explainNotValid adds a hint to such an error.
 func explainNotValid(err error, address string) error {
 	return hint.With(err, "the certificate at %s, or that of its authority, has ended or begins later: renew it there (docs/operations.md, \"Certificates\"). If the current time above is wrong, mend this machine's clock", address)
+}
+
+// throughProxy says whether a proxy that the environment names is what was not reached.
+func throughProxy(err error) bool {
+	var dialed *net.OpError
+	return errors.As(err, &dialed) && dialed.Op == "proxyconnect"
+}
+
+// explainProxy adds a hint to such an error.
+func explainProxy(err error) error {
+	return hint.With(err, "that is the proxy of HTTPS_PROXY or HTTP_PROXY in the environment: mend or unset it, or name the address that needs none in NO_PROXY")
 }
 
 // explainName adds a hint to an error of resolving a name. setting is where the name comes from.

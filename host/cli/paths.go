@@ -27,6 +27,9 @@ func checkPaths(parsed *kong.Context) error {
 	}
 	for _, argument := range parsed.Selected().Positional {
 		if path, ok := argument.Target.Interface().(string); ok && argument.Tag.Type == "path" {
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				return hint.With(fmt.Errorf("the file: %s is a directory", path), "name the file itself; an empty name, as of a variable of the shell that is not set, is the current directory")
+			}
 			if err := checkPath("the file", "FILE", path); err != nil {
 				return err
 			}

@@ -28,7 +28,7 @@ type pushFlags struct {
 	Registry          string `required:"" placeholder:"URL" help:"The registry's primary."`
 	RegistryToken     string `placeholder:"TOKEN" help:"Token of the primary, that may write."`
 	RegistryTokenFile string `type:"path" placeholder:"FILE" help:"File that holds the token of the primary; it wins over the token itself."`
-	Releases          string `type:"path" placeholder:"DIR" help:"Where the snapshot of each pushed release is kept, for a rollback. By default releases beside FILE."`
+	Releases          string `type:"path" placeholder:"DIR" help:"Where the snapshot of each pushed release is kept, for a rollback, which needs it. By default a push keeps them in releases beside its file."`
 	Primary           string `name:"primary-dir" type:"path" placeholder:"DIR" help:"Directory of the primary (regedge primary --dir), on this machine. A push of which more than a twentieth differs then hands the whole file over there."`
 	DryRun            bool   `env:"-" help:"Print what differs and write nothing."`
 	JSON              bool   `name:"json" env:"-" help:"Print the result as one JSON object instead of a table; progress and errors go to standard error as without it."`
@@ -227,8 +227,10 @@ func (f *pushFlags) explain(err error) error {
 	var asked *url.Error
 	var stranger x509.UnknownAuthorityError
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, hint.Of(err) != "":
+		return err
+	case throughProxy(err):
+		return explainProxy(err)
 	case errors.As(err, &name):
 		return explainName(err, name, "--registry or REGEDGE_REGISTRY")
 	case notValidNow(err):

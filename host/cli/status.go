@@ -151,8 +151,11 @@ func (s *status) wrong() error {
 
 // explainRegistry adds a hint to an error of the registry. The nodes are shown anyway.
 func (c *statusCommand) explainRegistry(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || hint.Of(err) != "" {
+		return err
+	}
+	if throughProxy(err) {
+		return explainProxy(err)
 	}
 	var name *net.DNSError
 	if errors.As(err, &name) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -428,6 +430,14 @@ func TestAWatchForProgramsPrintsALineEachTime(t *testing.T) {
 		require.Equal(t, watch, strings.Count(out.String(), "\n") == 1, out.String())
 		require.True(t, json.Valid([]byte(out.String())))
 	}
+}
+
+// TestAHintOfTheTokenStaysWhereTheRegistryIsExplained: the registry's server was not asked.
+func TestAHintOfTheTokenStaysWhereTheRegistryIsExplained(t *testing.T) {
+	c := statusCommand{Registry: "http://127.0.0.1:1"}
+	_, err := readToken("", filepath.Join(t.TempDir(), "missing"))
+	require.Contains(t, hint.Of(c.explainRegistry(err)), "name a file that this user can read")
+	require.Contains(t, hint.Of(c.explainRegistry(errors.New("refused"))), "is the registry's server running")
 }
 
 // TestAWatchSurvivesAnOutageOfTheWriter, and says that there is one; a writer that was never reached ends it.
