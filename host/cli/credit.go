@@ -96,12 +96,12 @@ func (c *creditList) Run(ctx context.Context, m *Main) error {
 	})
 }
 
-type creditDoubts struct{ operator }
+type creditDoubts struct{ listing }
 
 // Run lists charges in doubt, newest first.
 func (c *creditDoubts) Run(ctx context.Context, m *Main) error {
-	return show(m, &c.operator, func(w *writer.Client) ([]writer.Unresolved, error) {
-		return w.Unresolved(ctx)
+	return list(ctx, m, &c.listing, func(w *writer.Client) reading[writer.Unresolved] {
+		return w.UnresolvedPage
 	}, doubtsTable)
 }
 

@@ -199,8 +199,8 @@ func (k *keyed) decode(d *syncproto.Decoder) {
 	copy(k.target[:], target)
 }
 
-// encodeKept appends a record of a snapshot. If the clock was set since the charge, its time is that of the clock as it is
-// now: the next run knows no other.
+// encodeKept appends a record of a snapshot. If the clock was set since the charge, its time is moved with it: the
+// next run knows no other clock.
 func (k *keyed) encodeKept(e *syncproto.Encoder, now moment) {
 	at := k.at
 	if jump := now.at - now.after(k.moment); k.elapsed != 0 && max(jump, -jump) > jumpMillis {

@@ -19,6 +19,7 @@
 //	restore.go   after the ledger was restored from a backup
 //	rate.go      request counts that edges tell one another
 //	keylimit.go  the credits that a key may spend in a month
+//	excess.go    what one node may add in a day
 //	admin.go     what operators change
 //	changes.go, rows.go, prepared.go, store.go, load.go, holder.go   the way to SQL and back
 //

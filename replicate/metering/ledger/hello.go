@@ -5,6 +5,7 @@ import "regedge/replicate/metering/syncproto"
 // Hello opens a session for an edge, and replies with its epoch and status.
 func (l *Ledger) Hello(now int64, e *Edge, h *syncproto.Hello) *syncproto.Reply {
 	e.Seen = now
+	e.excess.begin(now)
 	status, epoch := l.classify(e, h)
 	epoch.greeted = h.Boot
 	l.sessions++
@@ -78,6 +79,7 @@ func (l *Ledger) newEpoch(e *Edge, h *syncproto.Hello) *Epoch {
 	e.Epoch = max(e.Epoch+1, l.Generation)
 	epoch := &Epoch{Number: e.Epoch, Boot: h.Boot, leases: map[syncproto.Pool]*Lease{}}
 	e.epochs[e.Epoch] = epoch
+	e.excess.strange++
 	// After a restore even an empty epoch has to be declared: the Hello may have been delayed,
 	// and the edge may hold leases of an epoch that is not known here yet.
 	e.Declared = !l.Restoring
@@ -90,6 +92,7 @@ func (l *Ledger) newEpoch(e *Edge, h *syncproto.Hello) *Epoch {
 func (l *Ledger) adopt(e *Edge, h *syncproto.Hello) *Epoch {
 	epoch := &Epoch{Number: h.Epoch, Boot: h.Boot, leases: map[syncproto.Pool]*Lease{}}
 	e.epochs[h.Epoch] = epoch
+	e.excess.strange++
 	e.Epoch = max(e.Epoch, h.Epoch)
 	l.changes.edge(e)
 	l.changes.epoch(e, epoch)

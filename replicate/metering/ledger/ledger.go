@@ -111,6 +111,7 @@ type Edge struct {
 	news    []news
 	rates   []int64        // subjects whose counts at other edges changed
 	listed  map[int64]bool // the same, as a set
+	excess  excess
 }
 
 // news says that a lease changed at a version. It is stale when the lease changed again.
@@ -125,10 +126,13 @@ type Ledger struct {
 	Restoring  bool
 	plans      map[string]Plan
 	accounts   map[int64]*Account
+	keys       map[int64]int64 // their accounts
 	pools      map[syncproto.Pool]*Pool
 	months     map[int32]bool // in which there may be pools of volume
 	edges      map[string]*Edge
 	touched    []*Pool
+	// strangers counts the pools of keys that are not known.
+	strangers int
 	// lastAccount is the greatest id of an account.
 	lastAccount int64
 	sessions    uint64
@@ -146,7 +150,7 @@ type Ledger struct {
 // New makes a ledger without accounts.
 func New(generation uint64) *Ledger {
 	return &Ledger{
-		Generation: generation, plans: map[string]Plan{}, accounts: map[int64]*Account{},
+		Generation: generation, plans: map[string]Plan{}, accounts: map[int64]*Account{}, keys: map[int64]int64{},
 		pools: map[syncproto.Pool]*Pool{}, months: map[int32]bool{}, edges: map[string]*Edge{}, rates: map[int64]*rate{}, keyLimits: map[int64]*keyLimit{},
 		changes: newChanges(),
 	}
@@ -188,6 +192,9 @@ func (l *Ledger) pool(now int64, id syncproto.Pool) *Pool {
 		p.Limit = l.plans[a.Plan].MonthlyVolume
 	case syncproto.NotFound:
 		p.Limit = NotFoundCap
+		if l.keys[id.Subject] == 0 {
+			l.strangers++
+		}
 	default:
 		return nil // credits come with their account
 	}
@@ -213,6 +220,7 @@ func (l *Ledger) lease(e *Edge, epoch *Epoch, p *Pool) *Lease {
 	created := &Lease{edge: e, epoch: epoch, pool: p, Lost: e.Retired}
 	epoch.leases[p.ID] = created
 	p.leases = append(p.leases, created)
+	e.excess.leases++
 	l.changes.lease(created)
 	l.addNews(created, false)
 	if epoch == e.current {
@@ -256,7 +264,7 @@ func (l *Ledger) CarryOver(old *Ledger) {
 	l.sessions = old.sessions
 	for name, e := range l.edges {
 		if before := old.edges[name]; before != nil {
-			e.Seen = before.Seen
+			e.Seen, e.excess = before.Seen, before.excess
 		}
 	}
 }

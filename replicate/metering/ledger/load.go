@@ -27,7 +27,7 @@ func Load(ctx context.Context, db Queryer) (*Ledger, error) {
 		name string
 		load func(context.Context, Queryer) error
 	}{
-		{"plans", l.loadPlans}, {"accounts", l.loadAccounts}, {"pools", l.loadPools},
+		{"plans", l.loadPlans}, {"accounts", l.loadAccounts}, {"keys", l.loadKeys}, {"pools", l.loadPools},
 		{"nodes", l.loadEdges}, {"epochs", l.loadEpochs}, {"leases", l.loadLeases},
 	} {
 		if err := part.load(ctx, db); err != nil {
@@ -72,6 +72,15 @@ func (l *Ledger) loadAccounts(ctx context.Context, db Queryer) error {
 		p.ID = syncproto.Pool{Kind: syncproto.Credits, Subject: a.ID}
 		a.credits = p
 		l.putAccount(a)
+		return err
+	})
+}
+
+func (l *Ledger) loadKeys(ctx context.Context, db Queryer) error {
+	return each(ctx, db, `SELECT id, account FROM api_key`, func(rows *sql.Rows) error {
+		var id, account int64
+		err := rows.Scan(&id, &account)
+		l.AddKey(id, account)
 		return err
 	})
 }

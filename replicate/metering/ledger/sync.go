@@ -14,6 +14,8 @@ func (l *Ledger) Sync(now int64, e *Edge, s *syncproto.Sync) *syncproto.Reply {
 		return &syncproto.Reply{Status: syncproto.Stranger, Session: s.Session, Generation: l.Generation, Live: l.Live(now), NowMillis: now}
 	}
 	e.Seen = now
+	e.excess.begin(now)
+	strangers := l.strangers
 	//mutant:batch-applied-twice
 	if s.Batch != nil && s.Batch.Seq == e.current.Applied+1 {
 		l.apply(now, e, s.Batch)
@@ -23,6 +25,7 @@ func (l *Ledger) Sync(now int64, e *Edge, s *syncproto.Sync) *syncproto.Reply {
 	for _, w := range s.Wants {
 		l.noteWant(now, e, w)
 	}
+	e.excess.strange += l.strangers - strangers
 	l.sweep(now, s.NowMillis)
 	l.settle(now)
 	return l.answer(now, e, s)
@@ -108,6 +111,7 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 		// An earlier epoch that was lost with the ledger. The leases of this one did not pay.
 		of = &Epoch{Number: b.Of, leases: map[syncproto.Pool]*Lease{}}
 		e.epochs[b.Of] = of // stored below
+		e.excess.strange++
 	case of == nil:
 		of = epoch
 	}
@@ -130,6 +134,7 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 	for _, r := range b.Returns {
 		l.takeReturn(now, e, r)
 	}
+	e.excess.strange += len(b.Unresolved)
 	for _, u := range b.Unresolved {
 		l.changes.Unresolved = append(l.changes.Unresolved, UnresolvedRow{u, e.Name})
 	}
@@ -148,6 +153,7 @@ func (l *Ledger) supersede(e *Edge, epoch *Epoch) {
 // ended.
 func (l *Ledger) bookUsage(now int64, e *Edge, of *Epoch, over bool, u *syncproto.Usage) {
 	l.changes.usage(u)
+	l.noteUsage(e, u)
 	l.countKey(now, u)
 	var pools []syncproto.Pool
 	switch u.Outcome {

@@ -47,6 +47,16 @@ func TestTheCreditsOfAnAccountAreItsOwn(t *testing.T) {
 		require.Equal(t, u.ID == "A", u.Credited, u.ID)
 	}
 	require.Equal(t, []string{"B", "C", "A"}, shown)
+	for cursor, want := range map[string]string{"": "B", "B": "C", "C": "A"} {
+		page, err := client.UnresolvedPage(t.Context(), ListQuery{Limit: 1, Cursor: cursor})
+		require.NoError(t, err)
+		require.Len(t, page.Data, 1)
+		require.Equal(t, want, page.Data[0].ID)
+		require.Equal(t, want == "A", page.Next == "")
+	}
+	page, err := client.UnresolvedPage(t.Context(), ListQuery{Search: "c"})
+	require.NoError(t, err)
+	require.Len(t, page.Data, 1)
 	audit, err := client.AuditPage(t.Context(), first, ListQuery{Search: "unresolved"})
 	require.NoError(t, err)
 	require.Len(t, audit.Data, 1, "it is an act of the account")

@@ -196,7 +196,12 @@ func (c *Client) Usage(ctx context.Context, q UsageQuery) ([]UsageRow, error) {
 
 // Unresolved lists charges whose verdict may not have arrived, newest first.
 func (c *Client) Unresolved(ctx context.Context) ([]Unresolved, error) {
-	return call[[]Unresolved](ctx, c, "list unresolved charges", http.MethodGet, "/v1/unresolved", nil)
+	return everything(ctx, c.UnresolvedPage)
+}
+
+// UnresolvedPage is a page of them. The search looks into request ids and names of edges.
+func (c *Client) UnresolvedPage(ctx context.Context, q ListQuery) (Page[Unresolved], error) {
+	return call[Page[Unresolved]](ctx, c, "list unresolved charges", http.MethodGet, q.encode("/v1/unresolved", nil), nil)
 }
 
 // CreditUnresolved gives the account of an unresolved charge its credit back. It is idempotent.

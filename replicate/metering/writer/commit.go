@@ -169,8 +169,11 @@ func (w *Writer) commitSteps(ctx context.Context, steps []*operation) {
 	}
 	now, began := w.now(), time.Now()
 	for _, op := range steps {
-		if e := w.ledger.Edge(op.edge); e != nil {
+		if e := w.ledger.Edge(op.edge); e != nil && w.ledger.Excess(e) == nil {
 			op.reply = op.step(now, w.ledger, e)
+			if err := w.ledger.Excess(e); err != nil {
+				w.offenders.fence(op.edge, err)
+			}
 		}
 	}
 	err := w.flush(ctx, now)

@@ -88,9 +88,18 @@ func scanUnresolved(row interface{ Scan(...any) error }) (Unresolved, error) {
 	return u, err
 }
 
+// unresolvedPage selects charges by request id or edge, the newest first. The cursor is a request id.
+const unresolvedPage = ` WHERE (?1 = '' OR (-at, id) > (SELECT -at, id FROM unresolved WHERE id = ?1))
+	AND (?2 = '%%' OR id LIKE ?2 ESCAPE '\' OR node LIKE ?2 ESCAPE '\') ORDER BY -at, id LIMIT ?3`
+
 func (w *Writer) listUnresolved(r *http.Request, _ httprouter.Params) (any, error) {
-	return collect(r.Context(), w.config.Ledger, selectUnresolved+` ORDER BY at DESC, id`, nil,
+	q, err := readListQuery(r)
+	if err != nil {
+		return nil, err
+	}
+	list, err := collect(r.Context(), w.config.Ledger, selectUnresolved+unresolvedPage, []any{q.Cursor, q.pattern(), q.more()},
 		func(rows *sql.Rows) (Unresolved, error) { return scanUnresolved(rows) })
+	return pageOf(q, list, func(u Unresolved) string { return u.ID }), err
 }
 
 func (w *Writer) creditUnresolved(r *http.Request, p httprouter.Params) (any, error) {

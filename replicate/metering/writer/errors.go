@@ -27,7 +27,7 @@ var (
 	ErrRetired       = errors.New("the node is retired, for ever")
 	// ErrBeyondBalance is returned for credits to take that the account does not have.
 	ErrBeyondBalance = errors.New("the account has fewer credits")
-	ErrNodeFenced    = errors.New("the node is fenced since its messages could not be stored: see the writer's log, then give it a new token")
+	ErrNodeFenced    = errors.New("the node is fenced: see the writer's log for why, then give it a new token")
 	ErrKeyReused     = errors.New("the Idempotency-Key belongs to another change, which was made: send a new key with this one")
 	ErrVersion       = errors.New("the edge speaks another version of the sync protocol: upgrade the older of the two")
 	ErrFenced        = errors.New("another writer holds the ledger")

@@ -178,6 +178,7 @@ func (w *Writer) addKey(r *http.Request, p httprouter.Params) (any, error) {
 		if err != nil {
 			return err
 		}
+		l.AddKey(id, account)
 		if answer.Key, err = readKey(ctx, tx, now, id); err != nil || body.MonthlyCredits == 0 {
 			return err
 		}

@@ -60,6 +60,34 @@ func TestANodeThatSendsNonsenseIsFenced(t *testing.T) {
 	require.Equal(t, http.StatusOK, hello())
 }
 
+// TestANodeThatReportsTooMuchIsFenced, after what it reported last was booked.
+func TestANodeThatReportsTooMuchIsFenced(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	node, err := first.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	hello := func() *httptest.ResponseRecorder {
+		return syncAs(w, node.Token, syncproto.Message{Hello: &syncproto.Hello{Boot: 1}})
+	}
+	reply, err := syncproto.DecodeReply(hello().Body.Bytes())
+	require.NoError(t, err)
+	batch := &syncproto.Batch{Seq: 1, Of: reply.Epoch}
+	for hour := range int32(1000) {
+		batch.Usage = append(batch.Usage, syncproto.Usage{Account: 1, Key: 1, Hour: hour, Endpoint: 1, Outcome: 3, Count: 1})
+	}
+	require.Equal(t, http.StatusOK, syncAs(w, node.Token, syncproto.Message{Sync: &syncproto.Sync{Session: reply.Session, Batch: batch}}).Code)
+	var rows int
+	require.NoError(t, w.config.Ledger.QueryRow(`SELECT count(*) FROM usage`).Scan(&rows))
+	require.Equal(t, 1000, rows)
+	refused := hello()
+	require.Equal(t, http.StatusForbidden, refused.Code)
+	require.Contains(t, refused.Body.String(), "node_fenced")
+	metrics := answerTo(w, firstOperator, http.MethodGet, "/metrics", nil)
+	require.Contains(t, metrics.Body.String(), "regedge_writer_fenced_nodes 1\n")
+	node, err = first.NewNodeToken(t.Context(), "one")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, hello().Code)
+}
+
 // endlessBody is far over every limit, and counts what was read of it.
 type endlessBody struct{ read atomic.Int64 }
 

@@ -77,7 +77,7 @@ func (m *metrics) watch(w *Writer) {
 			func() float64 { return w.stuck().Seconds() }),
 		gauge("regedge_writer_queued", "Operations that wait for the commit loop.",
 			func() float64 { return float64(len(w.ops)) }),
-		gauge("regedge_writer_fenced_nodes", "Nodes whose messages are refused since the ledger could not store some.",
+		gauge("regedge_writer_fenced_nodes", "Nodes whose messages are refused: the ledger could not store some, or they report too much.",
 			func() float64 { return float64(w.offenders.count()) }),
 		gauge("regedge_writer_fenced", "1 when another writer has taken the ledger.",
 			func() float64 { return oneIf(w.fenced.Load()) }),

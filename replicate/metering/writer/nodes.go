@@ -59,6 +59,8 @@ func (w *Writer) newNodeToken(r *http.Request, p httprouter.Params) (any, error)
 			return notFound("node", name)
 		case e.Retired:
 			return ErrRetired
+		default:
+			e.Forgive()
 		}
 		_, err := tx.ExecContext(ctx, `UPDATE node SET token_hash = ? WHERE name = ?`, hash[:], name)
 		return err

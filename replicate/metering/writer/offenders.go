@@ -55,6 +55,14 @@ func (o *offenders) note(node string, err error) {
 	}
 }
 
+// fence fences a node at once.
+func (o *offenders) fence(node string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.nodes[node] = offences{count: fenceAfter, last: o.now()}
+	o.log.Error("a node is fenced: no honest node reports as much. Look at it, then give it a new token, or retire it", "node", node, "error", err)
+}
+
 // fenced reports whether all messages of a node are refused.
 func (o *offenders) fenced(node string) bool {
 	o.mu.Lock()

@@ -59,7 +59,7 @@ func (w *Writer) table() []route {
 		{"GET", RequestsPath, RoleRead, w.answering(w.listRequests), requestParams},
 		{"GET", "/v1/usage", RoleRead, w.serveUsage, usageParams},
 		{"GET", "/v1/audit", RoleRead, w.answering(w.listAudit), auditParams},
-		{"GET", "/v1/unresolved", RoleRead, w.answering(w.listUnresolved), nil},
+		{"GET", "/v1/unresolved", RoleRead, w.answering(w.listUnresolved), pageParams},
 
 		{"POST", "/v1/accounts", RoleAccounts, w.answering(w.addAccount), nil},
 		{"PATCH", "/v1/accounts/:id", RoleAccounts, w.answering(w.changeAccount), nil},

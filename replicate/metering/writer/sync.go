@@ -84,7 +84,7 @@ func (w *Writer) exchange(ctx context.Context, name string, m syncproto.Message)
 		return nil, err
 	}
 	if op.reply == nil {
-		return nil, ErrUnauthorized
+		return nil, w.unanswered(name)
 	}
 	return op.reply, nil
 }
@@ -102,9 +102,17 @@ func (w *Writer) hold(ctx context.Context, name string, s *syncproto.Sync) (*syn
 		return nil, err
 	}
 	if op.reply == nil {
-		return nil, ErrUnauthorized
+		return nil, w.unanswered(name)
 	}
 	return op.reply, nil
+}
+
+// unanswered is the error of a message that the ledger did not take: the node is fenced, or not there any more.
+func (w *Writer) unanswered(node string) error {
+	if w.offenders.fenced(node) {
+		return ErrNodeFenced
+	}
+	return ErrUnauthorized
 }
 
 func step(m syncproto.Message) func(int64, *ledger.Ledger, *ledger.Edge) *syncproto.Reply {
