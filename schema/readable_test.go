@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -149,5 +150,28 @@ func TestMigrationsOfReplicasOnlyAdd(t *testing.T) {
 	}
 	for _, text := range []string{"DROP TABLE company", "ALTER TABLE company DROP COLUMN city", "UPDATE company SET city = ''", "DELETE FROM plan"} {
 		require.NotRegexp(t, additive, text)
+	}
+}
+
+// TestMigrationsSuitTablesWithRows: SQLite adds a column that is NOT NULL without a default to an empty table alone, so that
+// only databases in use would not be migrated, and their programs would not start.
+func TestMigrationsSuitTablesWithRows(t *testing.T) {
+	const demanded = `SELECT t.name || '.' || c.name FROM pragma_table_list t, pragma_table_info(t.name) c
+		WHERE t.type = 'table' AND c."notnull" AND c.dflt_value IS NULL AND NOT c.pk ORDER BY 1`
+	const bad = "ALTER TABLE schema_version ADD COLUMN bad TEXT NOT NULL"
+	for _, database := range []Database{Registry, Access, Ledger} {
+		steps, err := migrations(files, database)
+		require.NoError(t, err)
+		db := openTemp(t)
+		for n, step := range steps {
+			tables, before := textsOf(t, db, "SELECT name FROM pragma_table_list"), textsOf(t, db, demanded)
+			require.NoError(t, migrate(t.Context(), db, database, steps[:n+1]))
+			for _, column := range textsOf(t, db, demanded) {
+				table, _, _ := strings.Cut(column, ".")
+				require.True(t, slices.Contains(before, column) || !slices.Contains(tables, table), "%s/%s: %s needs a DEFAULT", database, step.name, column)
+			}
+		}
+		_, err = db.Exec(bad)
+		require.ErrorContains(t, err, "NOT NULL", "the table has rows")
 	}
 }
