@@ -241,7 +241,7 @@ func TestAQuotaIsNotCompensatedForWhatIsLeased(t *testing.T) {
 	one := newSpender(t, l, "one", 1)
 	one.sync(syncproto.Sync{DeclaredLast: true, Declared: []syncproto.Declared{{Pool: volume, Granted: 1500}}})
 	require.False(t, l.Restoring)
-	require.Contains(t, strings.Join(l.Stored(), "\n"), "limit 1000 compensated 0 spent 0 lost 0 leased 1500")
+	require.Contains(t, strings.Join(l.Stored(), "\n"), "Limit 1000 Compensated 0 Spent 0 Lost 0 Leased 1500")
 }
 
 // TestAnEdgeThatIsAheadDeclaresAgain, although a restore is under way and it has declared once.

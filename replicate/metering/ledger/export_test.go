@@ -2,36 +2,53 @@ package ledger
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 
 	"regedge/replicate/metering/syncproto"
 )
 
-// Stored describes everything of the ledger that its database holds, for comparisons.
+// Stored describes everything of the ledger that its database holds, for comparisons. A field that only the
+// memory holds is named here.
 func (l *Ledger) Stored() []string {
 	lines := []string{fmt.Sprint("ledger ", l.Generation, l.Restoring)}
 	for _, p := range l.plans {
-		lines = append(lines, fmt.Sprintf("plan %+v", p))
+		lines = append(lines, "plan"+values(p))
 	}
 	for _, a := range l.accounts {
-		lines = append(lines, fmt.Sprint("account ", a.ID, a.Plan, a.Suspended, a.posted, a.postedHour))
+		lines = append(lines, "account"+values(*a))
 	}
 	for id, p := range l.pools {
-		lines = append(lines, fmt.Sprintf("pool %+v limit %d compensated %d spent %d lost %d leased %d deducting %d",
-			id, p.Limit, p.Compensated, p.Spent, p.Lost, p.Leased, p.Deducting))
+		lines = append(lines, fmt.Sprintf("pool %+v", id)+values(*p, "touched"))
 	}
 	for name, e := range l.edges {
-		lines = append(lines, fmt.Sprint("edge ", name, e.Retired, e.Epoch, e.Declared))
+		lines = append(lines, "edge"+values(*e, "Seen", "session", "version", "urgent", "dropped"))
 		for number, epoch := range e.epochs {
-			lines = append(lines, fmt.Sprint("epoch ", name, number, epoch.Boot, epoch.Applied, epoch.Granted, epoch.Forked, epoch.Ended))
+			lines = append(lines, fmt.Sprint("epoch ", name)+values(*epoch, "greeted"))
 			for id, h := range epoch.leases {
-				lines = append(lines, fmt.Sprintf("lease %s %d %+v granted %d spent %d returned %d beyond %d until %d lost %v",
-					name, number, id, h.Granted, h.Spent, h.Returned, h.Beyond, h.Until, h.Lost))
+				lines = append(lines, fmt.Sprintf("lease %s %d %+v", name, number, id)+
+					values(*h, "version", "recall", "toldDry", "toldRecall", "toldBalance"))
 			}
 		}
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// values names the numbers, texts and truths of a struct, but for the fields in omitted.
+func values(of any, omitted ...string) (text string) {
+	v := reflect.ValueOf(of)
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		switch field.Type.Kind() {
+		case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Struct:
+		default:
+			if !slices.Contains(omitted, field.Name) {
+				text += fmt.Sprint(" ", field.Name, " ", v.Field(i))
+			}
+		}
+	}
+	return text
 }
 
 // Spent is what was spent of a pool, 0 for one that is not there.

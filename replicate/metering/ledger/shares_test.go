@@ -91,7 +91,7 @@ func TestAClosedLeaseWaitsForNothing(t *testing.T) {
 	for _, row := range one.sync(syncproto.Sync{}).Rows {
 		require.NotEqual(t, volume, row.Pool)
 	}
-	require.Contains(t, strings.Join(l.Stored(), "\n"), "limit 1 compensated 0 spent 0 lost 0 leased 0")
+	require.Contains(t, strings.Join(l.Stored(), "\n"), "Limit 1 Compensated 0 Spent 0 Lost 0 Leased 0")
 }
 
 // TestAKeyIsNotSuspendedWithAnAccountOfItsNumber: keys and accounts are numbered apart.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +36,32 @@ func fillKeys(t testing.TB, dir string, keys int) *sql.DB {
 		require.NoError(t, err)
 	}
 	return db
+}
+
+// TestEveryColumnOfAccessIsProjected: one that a migration adds and the projection lacks would keep its default at all edges.
+func TestEveryColumnOfAccessIsProjected(t *testing.T) {
+	access := openAccess(t, t.TempDir())
+	require.NoError(t, schema.Migrate(t.Context(), access, schema.Access))
+	for _, table := range projection {
+		var columns []string
+		rows, err := access.Query("SELECT name FROM pragma_table_info(?)", table.name)
+		require.NoError(t, err)
+		defer rows.Close()
+		for rows.Next() {
+			var column string
+			require.NoError(t, rows.Scan(&column))
+			columns = append(columns, column)
+		}
+		require.NoError(t, rows.Err())
+		_, written, _ := strings.Cut(table.insert, "(")
+		written, _, _ = strings.Cut(written, ")")
+		require.ElementsMatch(t, columns, strings.Split(written, ", "), table.name)
+		require.Len(t, columns, table.columns, table.name)
+		for _, column := range columns[1:] {
+			require.Regexp(t, `\b`+column+` = excluded\.`+column+`\b`, table.upsert)
+			require.Regexp(t, `^SELECT .*\b`+column+`\b.* FROM `, table.access, "compared")
+		}
+	}
 }
 
 func openAccess(t testing.TB, dir string) *sql.DB {
