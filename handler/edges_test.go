@@ -121,6 +121,14 @@ func TestTheSandboxFindsMadeUpRecordsBesideRegisteredOnes(t *testing.T) {
 		} else {
 			require.Equal(t, m.incorporated, found["incorporation_date"], m.value)
 		}
+		if m.name == "every field" {
+			contact, _ := found["contact"].(map[string]any)
+			for _, fields := range []map[string]any{found, contact} {
+				for field, value := range fields {
+					require.NotNil(t, value, field)
+				}
+			}
+		}
 	}
 	require.Equal(t, SandboxDirector, data("/v1/directors/" + SandboxDirector)["din"])
 	require.Equal(t, "ASHA", data("/v1/directors/1")["name"], "of the registry")
