@@ -22,7 +22,7 @@
 // # Files
 //
 //	routes.go                      all pages and forms, and who may see each
-//	visit.go, page.go              a request and its answer; templates and how a page is written
+//	visit.go, page.go, finished.go a request and its answer; templates and how a page is written; forms sent twice
 //	config.go                      what a dashboard needs
 //
 //	signin.go, secondstep.go, session.go, device.go    signing in

@@ -21,6 +21,7 @@
 //	keylimit.go  the credits that a key may spend in a month
 //	excess.go    what one node may add in a day
 //	admin.go     what operators change
+//	check.go     the invariants below
 //	changes.go, rows.go, prepared.go, store.go, load.go, holder.go   the way to SQL and back
 //
 // # Invariants

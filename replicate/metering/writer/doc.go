@@ -28,5 +28,5 @@
 //	usage.go, usagesum.go, sumturns.go    usage, its sums, and how many sums at once
 //	api.go, errors.go, document.go        the API's types, errors and OpenAPI document
 //	client.go, attempt.go                 its client, and what the client repeats
-//	health.go, metrics.go, trace.go       readiness, metrics, spans
+//	health.go, nodeclocks.go, metrics.go, trace.go   readiness, nodes' clocks, metrics, spans
 package writer
