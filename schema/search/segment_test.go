@@ -37,6 +37,8 @@ func TestTheIndexIsWhatFTS5WouldMake(t *testing.T) {
 	for _, pageBytes := range []int{32, 64, 1000, 4050} {
 		t.Run(fmt.Sprintf("pages of %d bytes", pageBytes), func(t *testing.T) {
 			c := searchtest.Open(t)
+			made := texts(t, c, `SELECT sql FROM sqlite_schema WHERE name = 'search_index'`)
+			require.Contains(t, made[0], "tokenchars '"+names.TermMarks+"'")
 			require.NoError(t, c.Exec(fmt.Sprintf(`INSERT INTO search_index (search_index, rank) VALUES ('pgsz', %d)`, pageBytes)))
 			searchtest.Put(t, c, longLists(4000)...)
 			require.True(t, refresh(t, c).Rebuilt)
