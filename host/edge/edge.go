@@ -39,7 +39,7 @@ type Config struct {
 	Pages func(*httprouter.Router)
 	// Proxies are the trusted proxies, whose headers name the client's address.
 	Proxies server.Proxies
-	// MaxInFlight is the most requests that are answered at once; more get 503.
+	// MaxInFlight is the most requests that are answered at once; more get 503. Zero means the server's default.
 	MaxInFlight int
 	// MaxConnections and MaxConnectionsPerAddress bound the connections; zero means the server's default.
 	MaxConnections, MaxConnectionsPerAddress int
