@@ -17,8 +17,8 @@ import (
 	"regedge/handler"
 )
 
-// plain is HTTP/1.1 on fasthttp, without TLS or after its handshake. It takes about half of the processor
-// time of net/http (docs/performance.md, "What was tried and left").
+// plain is HTTP/1.1 on fasthttp, without TLS or after its handshake. It takes less than half of the processor
+// time of net/http (RATIONALE.md, "Why two HTTP servers, fasthttp for HTTP/1.1 and net/http for HTTP/2?").
 type plain struct {
 	*fasthttp.Server
 	connections *connections

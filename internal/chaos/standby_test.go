@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// standbyGoal is how long edges may be without a writer (docs/operations.md, "A standby for the
-	// writer").
+	// standbyGoal is how long edges may be without a writer; how long they were is in docs/operations.md, "A standby
+	// for the writer".
 	standbyGoal = time.Minute
 	// purchasePause is the time between two purchases of the drill.
 	purchasePause = 100 * time.Millisecond

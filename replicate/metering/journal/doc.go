@@ -12,7 +12,8 @@
 //
 // Both kinds of log are a sequence of frames (frame.go), each with a checksum and bound to its file
 // and its place there. Package lease encodes the records of a segment; a record of the archive is an
-// epoch and a batch as package syncproto encodes them. There is one version of each.
+// epoch and a batch as package syncproto encodes them. A form is never changed: a new one is a record of a new
+// kind, and those of before are still read.
 //
 // A segment begins with a snapshot of everything before it, and a frame that ends it.
 // Two segments are therefore enough: the newest, and the one before it for its request ids.
