@@ -194,6 +194,9 @@ func (d *Dashboard) answerForm(v *visit, who role, h handler) (answer, error) {
 	if a, again, err := d.again(v); again || err != nil {
 		return a, err
 	}
+	if refused == nil && who == owner && v.user != nil && !v.user.Operator {
+		refused = d.config.Writer.CountForm(v.user.Account)
+	}
 	switch {
 	case refused != nil && len(v.r.Cookies()) == 0:
 		return answer{}, errNoCookie

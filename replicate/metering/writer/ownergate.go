@@ -24,6 +24,9 @@ const (
 	// ownerWindow and requestsPerToken bound the requests with one token.
 	ownerWindow      = time.Minute
 	requestsPerToken = 120
+	// formsPerAccount bounds the forms that the owners of an account send in a minute. The dashboard has a bound of its own,
+	// so that a program with a token keeps nobody from ending the token.
+	formsPerAccount = 120
 	// changeWindow and changesPerAccount bound the changes with the tokens of an account. Each stays in the audit
 	// log for ever.
 	changeWindow      = 24 * time.Hour
@@ -50,6 +53,7 @@ type ownerGate struct {
 	wrongs  map[string]gateCount            // by network of the client
 	asked   map[int64]gateCount             // by number of the token
 	changes map[int64]gateCount             // by number of the account
+	forms   map[int64]gateCount             // by number of the account
 	let     map[[sha256.Size]byte]time.Time // tokens that were accepted
 }
 
@@ -59,7 +63,7 @@ type gateCount struct {
 }
 
 func newOwnerGate(now func() time.Time) *ownerGate {
-	return &ownerGate{now: now, wrongs: map[string]gateCount{}, asked: map[int64]gateCount{}, changes: map[int64]gateCount{}, let: map[[sha256.Size]byte]time.Time{}}
+	return &ownerGate{now: now, wrongs: map[string]gateCount{}, asked: map[int64]gateCount{}, changes: map[int64]gateCount{}, forms: map[int64]gateCount{}, let: map[[sha256.Size]byte]time.Time{}}
 }
 
 // before refuses a token that was never accepted, from an address that has sent too many unknown ones.
@@ -104,6 +108,17 @@ func (g *ownerGate) change(account int64) error {
 		return nil
 	}
 	return &throttledError{changeWindow - g.now().Sub(c.since), fmt.Sprintf("the tokens of an account may make %d changes a day", changesPerAccount)}
+}
+
+// CountForm counts a form of an account's owner, and refuses it with ErrTooMany when there were too many in the minute.
+func (w *Writer) CountForm(account int64) error {
+	w.gate.mu.Lock()
+	defer w.gate.mu.Unlock()
+	c := countIn(w.gate.forms, account, w.gate.now(), ownerWindow)
+	if c.count <= formsPerAccount {
+		return nil
+	}
+	return &throttledError{ownerWindow - w.gate.now().Sub(c.since), fmt.Sprintf("the owners of an account may send %d forms a minute", formsPerAccount)}
 }
 
 // countIn counts one more in the window of a key. When there are too many keys, it drops expired

@@ -1,0 +1,31 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAnAccountsFormsArePaced: each change stays in the audit log for ever, and a program can send forms, too. Whoever is
+// refused can still read, and end all sessions.
+func TestAnAccountsFormsArePaced(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 10)
+	other, _ := w.owner("Beta", 10)
+	for w.writer.CountForm(account) == nil { // forms of another owner, say
+	}
+	test := func(b *browser) int {
+		return b.submit("/settings/webhook", "/settings/webhook", "url", "https://hooks.example/", "low", "5").StatusCode
+	}
+	require.Equal(t, http.StatusTooManyRequests, test(b))
+	require.Zero(t, w.count(`SELECT count(*) FROM audit WHERE act = 'set webhook'`))
+	require.Equal(t, http.StatusOK, b.get("/keys").StatusCode)
+	require.Equal(t, http.StatusOK, test(other))
+	w.pass(time.Minute)
+	require.Equal(t, http.StatusOK, test(b))
+	for w.writer.CountForm(account) == nil {
+	}
+	require.Contains(t, b.submit("/settings", "/settings/sign-out-everywhere").text(), "Sign in")
+}
