@@ -556,15 +556,18 @@ func TestWhatIsAppendedMeanwhileComesLater(t *testing.T) {
 	j, _, _, _ = opened(t, d, k)
 	d.full = 0
 	require.ErrorIs(t, put(j, k, "must stay", false), errFull)
+	require.Empty(t, k.dropped)
+	d.full = 0
+	require.ErrorIs(t, put(j, k, "neither", true), errFull)
+	require.Equal(t, []string{"neither", "meanwhile"}, k.dropped, "their clients are told that nothing was charged")
 	d.full = -1
 	require.NoError(t, put(j, k, "later", true))
-	require.Empty(t, k.dropped)
 	require.NoError(t, j.Rotate(snapshotOf("all")))
 	again := New(k)
 	var ids, records []string
 	_, err := again.Open(d, func(r []byte) error { return collect(&ids, r) }, func(r []byte) error { return collect(&records, r) }, func(*Replayed) {})
 	require.NoError(t, err)
-	require.Equal(t, []string{"must stay", "meanwhile", "and more", "later"}, ids)
+	require.Equal(t, []string{"must stay", "and more", "meanwhile", "and more", "later"}, ids)
 	require.Equal(t, []string{"all"}, records)
 }
 
