@@ -78,6 +78,10 @@ func TestAnEpochIsNotBegunTwice(t *testing.T) {
 	require.True(t, edge.Greeting(), "it still asks")
 	require.Equal(t, batches, edge.outbox.sealed, "its batches are not numbered from 1 again")
 	require.NoError(t, edge.Check())
+
+	serving, _ := granted(t, 10)
+	serving.Apply(start, &syncproto.Reply{Status: syncproto.Fresh, Session: 2, Epoch: 2, Generation: 1, Live: 1, NowMillis: start}, false)
+	require.EqualValues(t, 1, serving.Epoch(), "nor while it is served from, with leases that would be lost")
 }
 
 // TestAnOldCopyOfARetiredEdge runs a copy of the state directory that is older than what the
@@ -168,8 +172,10 @@ func TestAnOlderCopyDropsUsageOfEarlierEpochs(t *testing.T) {
 func forgotten(t *testing.T) (edge *EdgeState, r *syncproto.Reply, now int64) {
 	edge, _ = granted(t, 50)
 	require.Empty(t, chargeCode(edge, start, "a", charge.Found))
+	r = &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Live: 1, NowMillis: start}
+	r.Applied = edge.Sync(start).Batch.Seq
+	edge.Apply(start, r, true)
 	now = start + idleMillis + 60_000
-	r = &syncproto.Reply{Status: syncproto.OK, Session: edge.session.id, Epoch: 1, Generation: 1, Live: 1, NowMillis: now}
 	for range 100 {
 		if m := edge.Sync(now); m.Batch != nil {
 			r.Applied = m.Batch.Seq
@@ -183,19 +189,29 @@ func forgotten(t *testing.T) (edge *EdgeState, r *syncproto.Reply, now int64) {
 // TestAClosedLeaseIsNotBelievedOfARestoredLedger closes the leases of an account that nobody used for a
 // day, and forgets it. Then a ledger of before that, which waits for the edge's reports, sends its rows.
 func TestAClosedLeaseIsNotBelievedOfARestoredLedger(t *testing.T) {
-	edge, _, now := forgotten(t)
+	for name, asked := range map[string]bool{"nobody has asked since": false, "a request waits": true} {
+		edge, r, now := forgotten(t)
+		batches := r.Applied
 
-	edge.Apply(now, &syncproto.Reply{Status: syncproto.Stranger, Session: edge.session.id}, true)
-	restored := syncproto.Reply{Status: syncproto.OK, Session: 9, Epoch: 1, Generation: 2, Live: 1, NowMillis: now, Declare: true}
-	edge.Apply(now, &restored, false)
-	chargeCode(edge, now, "b", charge.Found)
-	edge.Sync(now)
-	rows := news(edge, 1, 50)
-	restored.Rows, restored.Upto = rows.Rows, rows.Upto
-	edge.Apply(now, &restored, true)
-	require.Zero(t, edge.leases.find(creditsPool(1)).held())
-	require.Equal(t, "wait", chargeCode(edge, now, "c", charge.Found))
-	require.NoError(t, edge.Check())
+		edge.Apply(now, &syncproto.Reply{Status: syncproto.Stranger, Session: edge.session.id}, true)
+		restored := syncproto.Reply{Status: syncproto.OK, Session: 9, Epoch: 1, Generation: 2, Live: 1, NowMillis: now, Declare: true}
+		edge.Apply(now, &restored, false)
+		if asked {
+			chargeCode(edge, now, "b", charge.Found)
+		}
+		for ; restored.Applied < batches; restored.Applied++ { // the last one closed the lease
+			edge.Sync(now)
+			restored.Since = edge.session.seen
+			rows := news(edge, 1+restored.Applied, 50)
+			restored.Rows, restored.Upto = rows.Rows, rows.Upto
+			edge.Apply(now, &restored, true)
+			if l := edge.leases.find(creditsPool(1)); l != nil {
+				require.Zero(t, l.held(), "%s: after %d of %d batches", name, restored.Applied, batches)
+			}
+		}
+		require.Equal(t, "wait", chargeCode(edge, now, "c", charge.Found), name)
+		require.NoError(t, edge.Check())
+	}
 }
 
 // TestAForgottenLeaseIsNotTakenForTheOneOfNow: the account was forgotten with its closed lease, and has
