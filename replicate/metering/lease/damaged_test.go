@@ -62,6 +62,31 @@ func TestUsageOfAnEarlierEpochIsNotReportedAgain(t *testing.T) {
 	}
 }
 
+// TestUsageOfABatchIsNotReportedAgain, of before a restart, though the record is lost that the writer found the state
+// directory current.
+func TestUsageOfABatchIsNotReportedAgain(t *testing.T) {
+	edge, log := granted(t, 50)
+	require.Empty(t, chargeCode(edge, start, "charged", charge.Found))
+	again := New(log)
+	for _, record := range log.records {
+		require.NoError(t, again.Replay(record))
+	}
+	again.Boot(2)
+	again.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 9, Epoch: 1, Generation: 1, Live: 1, NowMillis: start}, false)
+	require.Len(t, again.Sync(start).Batch.Usage, 1)
+
+	third := New(&recordLog{})
+	for i, record := range log.records {
+		if record[0] == recordConfirm && i > 3 {
+			record = nil
+		}
+		require.NoError(t, third.Replay(record))
+	}
+	third.Damaged()
+	require.NoError(t, third.Check())
+	require.EqualValues(t, 1, third.Unsettled())
+}
+
 // TestADamagedEpochEndsAlsoAfterARestart, though the journal begins with a snapshot then: the writer, which does not know
 // what was lost, would be asked for its leases, and credits that were spent be spent again.
 func TestADamagedEpochEndsAlsoAfterARestart(t *testing.T) {
