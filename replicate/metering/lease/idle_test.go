@@ -35,6 +35,16 @@ func returnedOf(edge *EdgeState, now int64, messages int) (units int64, closed b
 	return units, closed
 }
 
+// TestAnAccountIsInUseAfterARestart: else its lease would be given back, and its next request wait.
+func TestAnAccountIsInUseAfterARestart(t *testing.T) {
+	edge, log := granted(t, 50)
+	require.Empty(t, chargeCode(edge, start, "a", charge.Found))
+	again := restarted(t, log.records)
+	again.Boot(2)
+	again.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 2, Epoch: 1, Generation: 1, Live: 1, NowMillis: start}, false)
+	require.Empty(t, again.Sync(start).Batch.Returns)
+}
+
 // TestAnIdleLeaseIsReturned down to a floor after ten minutes, and wholly after a day.
 func TestAnIdleLeaseIsReturned(t *testing.T) {
 	edge, _ := granted(t, 100)

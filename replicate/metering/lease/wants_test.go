@@ -20,6 +20,15 @@ func wanted(s *syncproto.Sync, p syncproto.Pool) (w syncproto.Want, ok bool) {
 	return w, false
 }
 
+// TestAWantIsJoinedWithTheOneBefore of its pool: a request may wait for that.
+func TestAWantIsJoinedWithTheOneBefore(t *testing.T) {
+	w, p := newWants(), creditsPool(1)
+	w.add(syncproto.Want{Pool: p, Target: 60, Urgent: true})
+	w.add(syncproto.Want{Pool: p, Target: floorUnits})
+	require.True(t, w.urgent())
+	require.Equal(t, []syncproto.Want{{Pool: p, Target: 60, Urgent: true}}, w.take())
+}
+
 // TestALeaseThatRunsLowIsRenewed before it is used up, so that no request waits.
 func TestALeaseThatRunsLowIsRenewed(t *testing.T) {
 	edge, _ := granted(t, 20) // the target of an account with five requests a minute is 16
