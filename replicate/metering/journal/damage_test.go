@@ -49,6 +49,7 @@ func TestADamagedRecordIsNotATornTail(t *testing.T) {
 		again, _, records, found := opened(t, d, k)
 		require.Equal(t, append(charges(0, 5), charges(6, 40)...), records, "at %d", at)
 		require.True(t, found.Lost)
+		require.True(t, found.IDsLost, "its request id too")
 		require.Equal(t, []string{name}, found.Damaged)
 		require.Zero(t, found.Torn)
 		require.ErrorIs(t, put(again, k, "charge", true), errDamaged)
