@@ -129,6 +129,18 @@ func TestTheEndsOfTokensAreShown(t *testing.T) {
 	require.InDelta(t, (30 * aDay).Seconds(), got["access"], 5)
 }
 
+// TestEachReplicaIsReadWithItsOwnToken.
+func TestEachReplicaIsReadWithItsOwnToken(t *testing.T) {
+	c := new(edgeCommand)
+	c.RegistryToken, c.AccessToken = "of-registry", "of-access"
+	tokens, err := c.loadReadTokens(time.Now, nil)
+	require.NoError(t, err)
+	for database, token := range tokens.byDatabase {
+		require.Equal(t, "of-"+database, token.String())
+	}
+	require.Len(t, tokens.byDatabase, 2)
+}
+
 // TestATokenWithoutAnEndStays: the writer's tokens replace only tokens that expire.
 func TestATokenWithoutAnEndStays(t *testing.T) {
 	made, err := pki.Create(t.TempDir(), time.Now)

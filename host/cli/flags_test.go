@@ -276,6 +276,9 @@ func TestWhatACommandAsksOfTheWriter(t *testing.T) {
 	require.Equal(t, exitFailure, code)
 	require.Contains(t, said, "there is no such thing as /v1/accounts/9")
 	require.NotContains(t, said, "Suspend account")
+	code, said = run("key", "rotate", "7", "--overlap", "0s")
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, said, "there is no such thing as /v1/keys/7\n", "it asks what the old secret is of first")
 	for flags, does := range map[string]string{"": "Retire node restarted for ever?", "--old-epochs": "that node restarted holds under its earlier epochs?"} {
 		code, said = run(append([]string{"node", "retire", "restarted"}, strings.Fields(flags)...)...)
 		require.Equal(t, exitFailure, code)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -84,4 +85,14 @@ func TestAFileOfAnotherUserIsExplained(t *testing.T) {
 	code, said = ran("trust", "token", "registry", "--trust", dir)
 	require.Equal(t, exitFailure, code)
 	require.Contains(t, said, "hint: run it as the user that may read the keys")
+}
+
+// TestAPushThatHasThePrimarysDirectoryIsNotToldOfAFasterOne.
+func TestAPushThatHasThePrimarysDirectoryIsNotToldOfAFasterOne(t *testing.T) {
+	for dir, faster := range map[string]bool{"": true, t.TempDir(): false} {
+		f, shown := pushFlags{Primary: dir, Releases: t.TempDir()}, newStages(io.Discard, time.Now, "pushing")
+		err := f.run(t.Context(), &Main{Now: time.Now}, push.Config{Release: "none"}, shown)
+		require.ErrorIs(t, err, push.ErrNoSnapshot)
+		require.Equal(t, faster, shown.faster != "")
+	}
 }
