@@ -310,7 +310,8 @@ func TestCommonTermsAreWrittenWhenTheyDiffer(t *testing.T) {
 
 // TestAFileThatIsHandedOverSaysThatItsPushIsComplete.
 func TestAFileThatIsHandedOverSaysThatItsPushIsComplete(t *testing.T) {
-	p := ofSnapshot(t).toCopy(t, pushed+`UPDATE pushing SET release = 'r-9', dirty = 1`)
+	p := ofSnapshot(t).toCopy(t, pushed+`UPDATE pushing SET release = 'r-9', dirty = 1; INSERT INTO heartbeat (id, beat) VALUES (1, 7);
+		INSERT INTO release_stack (release) VALUES ('a'), ('b')`)
 	path := filepath.Join(t.TempDir(), "seed")
 	require.NoError(t, p.makeSeed(t.Context(), path))
 	info, err := os.Stat(path)
@@ -318,6 +319,10 @@ func TestAFileThatIsHandedOverSaysThatItsPushIsComplete(t *testing.T) {
 	require.Zero(t, info.Mode().Perm()&0o077, "it is for its owner")
 	made := openRegistry(t, path)
 	require.Equal(t, []string{"[{ true} {0 true}]"}, dump(t, made, `SELECT release, dirty FROM pushing`))
+	require.Equal(t, []string{"[{7 true}]"}, dump(t, made, `SELECT beat FROM heartbeat`), "else edges have no age of it")
+	previous, err := Previous(t.Context(), made)
+	require.NoError(t, err)
+	require.Equal(t, "b", previous, "what a rollback goes back to")
 	var terms int64
 	require.NoError(t, made.QueryRow(`SELECT terms FROM search_push WHERE generation = 0`).Scan(&terms))
 	require.Equal(t, termsMark(), terms)
@@ -351,6 +356,35 @@ func TestEveryKindOfRecordIsGuarded(t *testing.T) {
 			require.Equal(t, list, got, "a share of the records of this kind")
 		}
 	}
+}
+
+// TestPartsAreCountedWhereTheyCanMatter: too few records change for a fiftieth of their parts to go, or so many go themselves
+// that these are named.
+func TestPartsAreCountedWhereTheyCanMatter(t *testing.T) {
+	p := ofSnapshot(t).toCopy(t, `INSERT OR IGNORE INTO appointment (cin, din, as_of) SELECT c.cin, d.din, '2026-01-01' FROM company c, director d LIMIT 1000`)
+	for _, c := range []struct{ changed, removed, had, named int64 }{
+		{1, 0, manyParts * removedShare, 0}, {1, 0, manyParts*removedShare - 1, 1}, {0, 1, 1000, 1}, {0, 1, removedShare - 1, 0},
+	} {
+		p.report.Counts = noCounts()
+		p.report.Counts[company-1].Changed, p.report.Counts[company-1].Removed = c.changed, c.removed
+		list, err := p.partsLost(t.Context(), map[kind]int64{company: c.had})
+		require.NoError(t, err)
+		require.Len(t, list, int(c.named), "%+v", c)
+	}
+}
+
+// TestTheSnapshotsOfTheNextRollbacksStay, and as many of the newest.
+func TestTheSnapshotsOfTheNextRollbacksStay(t *testing.T) {
+	p, _ := onFile(t, `INSERT INTO release_stack (release) VALUES ('a'), ('b'), ('c')`)
+	dir := t.TempDir()
+	for age, release := range []string{"e", "d", "c", "b", "a"} {
+		require.NoError(t, os.WriteFile(snapshotPath(dir, release), nil, 0o600))
+		require.NoError(t, os.Chtimes(snapshotPath(dir, release), time.Time{}, time.Now().Add(-time.Duration(age)*time.Hour)))
+	}
+	require.NoError(t, Prune(t.Context(), dir, p.there.db, 2))
+	left, err := Snapshots(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"b", "c", "d", "e"}, left)
 }
 
 // TestAReleaseIsOnTheStackOnce, however often its push is run.
