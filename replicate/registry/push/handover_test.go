@@ -14,6 +14,7 @@ import (
 
 	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
+	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 )
 
@@ -429,4 +430,20 @@ func TestAPushReadsItsSnapshotAlone(t *testing.T) {
 	require.NoError(t, p.there.db.Close())
 	_, err = Run(t.Context(), config)
 	require.Error(t, err)
+}
+
+// TestOnlyThePrimaryThatWasClaimedGetsAFile: one of another cluster that was pushed to as well would lose its registry.
+func TestOnlyThePrimaryThatWasClaimedGetsAFile(t *testing.T) {
+	p, _ := onFile(t, pushed)
+	there := sqld.File(string(p.config.PrimaryDir))
+	require.NoError(t, os.MkdirAll(filepath.Dir(there), 0o700))
+	db, err := schema.OpenFile(there)
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Registry))
+	for token, want := range map[string]error{"own": nil, "another": ErrNotTaken} {
+		_, err = db.Exec(`INSERT OR REPLACE INTO pushing (id, release, back, token, claimed, batch) VALUES (1, '', 0, ?1, ?1, 3)`, token)
+		require.NoError(t, err)
+		require.ErrorIs(t, p.checkClaimThere(t.Context()), want, token)
+	}
 }
