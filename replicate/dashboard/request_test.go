@@ -79,7 +79,7 @@ func TestALinkNeverNamesAHostThatIsNone(t *testing.T) {
 	require.Contains(t, p.body, `value="https://accounts.example/invitations/`)
 }
 
-// TestABrowserWithoutCookiesIsToldOfThem: to load the page again helps it nothing.
+// TestABrowserWithoutCookiesIsToldOfThem: loading the page again does not help it.
 func TestABrowserWithoutCookiesIsToldOfThem(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()

@@ -85,7 +85,7 @@ var (
 	errMethod     = &refusal{http.StatusMethodNotAllowed, "Not possible here", "This page does not take that method."}
 	errForeign    = &refusal{http.StatusForbidden, "Refused", "The form came from another site."}
 	errOldForm    = &refusal{http.StatusForbidden, "This page has expired", "Load it again and send the form once more."}
-	errNoCookie   = &refusal{errOldForm.status, errOldForm.title, errOldForm.words + " If that helps nothing, allow cookies for this site: its forms need one."}
+	errNoCookie   = &refusal{errOldForm.status, errOldForm.title, errOldForm.words + " If that does not help, allow cookies for this site: its forms need one."}
 	errSentBefore = &refusal{http.StatusUnprocessableEntity, "This form was sent before", "It was sent with other values, and those hold. Load the page again to change more."}
 	errUncertain  = &refusal{http.StatusServiceUnavailable, "It is not certain that this was done", "The service is being restarted or repaired. Reload this page to send the form again: whatever happened, it is done once."}
 	errFormType   = &refusal{http.StatusUnsupportedMediaType, "Refused", "Forms are sent as application/x-www-form-urlencoded."}
