@@ -109,6 +109,9 @@ func TestARefusedFormLeadsBackToItsPage(t *testing.T) {
 		require.Equal(t, http.StatusForbidden, refused.StatusCode, to)
 		require.Contains(t, refused.body, `<a href="`+on+`">Load the page again</a>`, to)
 		require.Equal(t, on, b.get(to).Request.URL.Path)
+		if led := b.seen.Request.Response; led != nil {
+			require.Equal(t, "DENY", led.Header.Get("X-Frame-Options"), "%s: the answer that leads there is as hard as every other", to)
+		}
 		require.Equal(t, http.StatusOK, b.seen.StatusCode, to)
 	}
 	for _, to := range []string{"/sign-out", "/nothing/here"} {

@@ -148,8 +148,9 @@ func (d *Dashboard) wrongMethod(r router) http.Handler {
 			return
 		}
 		w.Header().Del("Allow")
-		w.Header().Set("Cache-Control", "no-store")
-		http.Redirect(w, q, (&url.URL{Path: page}).String(), http.StatusSeeOther)
+		v := &visit{w: w, r: q}
+		d.harden(v)
+		d.write(v, see((&url.URL{Path: page}).String(), ""))
 	})
 }
 
