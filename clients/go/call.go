@@ -206,7 +206,11 @@ func result[T any](got *answer, made *call) (*Result[T], error) {
 		err = errors.New("it has no data")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the answer of %s: %w", got.header.Get("X-Request-Id"), err)
+		what := "an answer that is not of this service"
+		if id := got.header.Get("X-Request-Id"); id != "" {
+			what = "the answer of " + id
+		}
+		return nil, fmt.Errorf("read %s: %w", what, err)
 	}
 	return &Result[T]{
 		Data: *envelope.Data, RequestID: envelope.Meta.RequestID, CreditsRemaining: envelope.Meta.CreditsRemaining,

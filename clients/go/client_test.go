@@ -176,6 +176,15 @@ func TestASuccessWithoutMetaIsNone(t *testing.T) {
 	}
 }
 
+// TestAPageInPlaceOfAnAnswerIsCalledThat, such as the sign-in page of a network.
+func TestAPageInPlaceOfAnAnswerIsCalledThat(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter) { io.WriteString(w, "<html>") })
+	c, _ := s.client(t, Config{})
+	if _, err := c.Company(context.Background(), "x"); err == nil || !strings.HasPrefix(err.Error(), "read an answer that is not of this service: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestASuccessWithoutDataIsNone: a company without a CIN would be taken for one, and null for a search that found nothing.
 func TestASuccessWithoutDataIsNone(t *testing.T) {
 	for _, body := range []string{`{"meta":{"request_id":"01ID"}}`, `{"data":null,"meta":{"request_id":"01ID"}}`} {

@@ -246,7 +246,9 @@ def _result(headers: http.client.HTTPMessage, body: bytes, parse: Callable[[Any]
             attempts=attempts,
         )
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RegedgeError(f"read the answer of {headers.get('X-Request-Id')}: {error!r}") from error
+        request_id = headers.get("X-Request-Id")
+        what = f"the answer of {request_id}" if request_id else "an answer that is not of this service"
+        raise RegedgeError(f"read {what}: {error!r}") from error
 
 
 def _problem(status: int, headers: http.client.HTTPMessage, body: bytes, attempts: int) -> ApiError:

@@ -361,7 +361,7 @@ class ClientTest(unittest.TestCase):
             handler.wfile.write(b'{"data":[],"meta":{}}')
 
         with Service(found, bare) as service, service.client() as client:
-            with self.assertRaises(RegedgeError):
+            with self.assertRaisesRegex(RegedgeError, "^read an answer that is not of this service: "):
                 client.company("x")
             with self.assertRaises(RegedgeError):
                 client.find_llp("AAA-0001")

@@ -250,14 +250,16 @@ function sleep(pause: number, signal: AbortSignal | undefined): Promise<void> {
 }
 
 function result<T>({ headers, body }: Answer, attempts: number): Result<T> {
+  const id = headers.get("X-Request-Id");
+  const what = id ? `the answer of ${id}` : "an answer that is not of this service";
   let envelope: { data?: T | null; meta?: { request_id: string; credits_remaining: number | null; sandbox: boolean } };
   try {
     envelope = JSON.parse(body);
   } catch (cause) {
-    throw new RegedgeError(`read the answer of ${headers.get("X-Request-Id")}`, { cause });
+    throw new RegedgeError(`read ${what}: ${(cause as Error).message}`, { cause });
   }
   if (envelope?.data == null || !envelope.meta) {
-    throw new RegedgeError(`read the answer of ${headers.get("X-Request-Id")}: it has no data or no meta`);
+    throw new RegedgeError(`read ${what}: it has no data or no meta`);
   }
   return {
     data: envelope.data,

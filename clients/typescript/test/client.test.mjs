@@ -462,6 +462,7 @@ test("an error says which call it was, where that is known", async () => {
   const ask = (body, init) => new Client({ fetch: async () => new Response(body, init), maxRetries: 0 }).company("x").catch((error) => error);
   const headers = { "X-Request-Id": "01ID" };
   for (const body of ["<html>", "{}"]) assert.match((await ask(body, { headers })).message, /^read the answer of 01ID/);
+  assert.match((await ask("<html>", {})).message, /^read an answer that is not of this service: ./);
   const foreign = await ask("<html>", { status: 502 });
   assert.deepEqual([foreign.name, foreign.code, foreign.requestId, foreign.attempts], ["ApiError", "", "", 1]);
   assert.equal(foreign.message, "502 an answer that is not of this service");
