@@ -420,6 +420,13 @@ func TestDoctorExaminesTheUnitsOfAMachine(t *testing.T) {
 	require.Contains(t, out, ".pub", "the file that is missing is named")
 	require.NotContains(t, out, "primary@", "there is no environment file of one")
 	require.NotContains(t, out, "litestream")
+	wants := filepath.Join(units, "multi-user.target.wants")
+	require.NoError(t, os.Mkdir(wants, 0o700))
+	require.NoError(t, os.Symlink("../regedge-primary@.service", filepath.Join(wants, "regedge-primary@registry.service")))
+	out, _ = run()
+	require.Contains(t, out, "WRONG  primary@registry: configuration: its unit is enabled, and "+etc+"/primary-registry.env is missing")
+	require.Contains(t, out, "else systemctl disable regedge-primary@registry\n")
+	require.NotContains(t, out, "primary@access")
 
 	put("litestream.env", "")
 	put("litestream.yml", "addr: "+closed+"\n")

@@ -89,6 +89,12 @@ const examineLimit, examineOwn = 30, 5 * time.Second
 
 // examine runs the examination of one service. A file that hangs, as on a network disk, must not hide what is found of others.
 func (c *doctorMachine) examine(ctx context.Context, m *Main, program string, s units.Service) []doctor.Finding {
+	if s.Missing != "" {
+		e := &doctor.Exam{Service: serviceName(s, s.Command)}
+		e.Wrong("configuration", "bring it back, or make it again (docs/operations.md); else systemctl disable "+s.Name,
+			"its unit is enabled, and %s is missing, without which systemd does not start it", s.Missing)
+		return e.Findings
+	}
 	defer m.examining(serviceName(s, s.Command))()
 	args := append([]string{"doctor", s.Command}, s.Arguments...)
 	args = append(args, "--json", "--timeout", c.Timeout.String())

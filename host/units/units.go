@@ -22,6 +22,8 @@ type Service struct {
 	Arguments []string
 	// Environment lists NAME=VALUE, as os.Environ does.
 	Environment []string
+	// Missing is an environment file without which systemd starts this service no more, which is enabled; else empty.
+	Missing string
 }
 
 // commands are the commands of regedge that run as services of a cluster.
@@ -31,8 +33,8 @@ var commands = []string{"primary", "writer", "replica", "edge"}
 var onceOnly = []string{"--restored", "--take-over"}
 
 // Read returns the services whose units are in dir, the centre's first. A unit without an environment
-// file is left out: it was copied but is not used here. A template has an instance for each environment
-// file.
+// file is left out, unless it is enabled: it was copied but is not used here. A template has an instance for
+// each environment file, and each that is enabled.
 func Read(dir string) (list []Service, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "regedge-*.service"))
 	if err != nil {
@@ -45,7 +47,8 @@ func Read(dir string) (list []Service, err error) {
 		}
 		u := parse(string(content))
 		for _, instance := range u.instances(file) {
-			s, err := u.service(strings.TrimSuffix(filepath.Base(file), ".service"), instance)
+			name := strings.TrimSuffix(filepath.Base(file), ".service")
+			s, err := u.service(name, instance, slices.Contains(enabled(dir, name), instance))
 			if err != nil {
 				return nil, err
 			}
@@ -117,11 +120,25 @@ func (u unit) instances(file string) (list []string) {
 			list = append(list, strings.TrimSuffix(strings.TrimPrefix(path, before), after))
 		}
 	}
+	list = append(list, enabled(filepath.Dir(file), strings.TrimSuffix(filepath.Base(file), ".service"))...)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// enabled lists the instances of a template that systemctl enable was called for; for another unit an empty name if it was.
+func enabled(dir, name string) (list []string) {
+	found, _ := filepath.Glob(filepath.Join(dir, "*.wants", name+"*.service"))
+	for _, link := range found {
+		instance, _ := strings.CutPrefix(strings.TrimSuffix(filepath.Base(link), ".service"), name)
+		if (instance != "") == strings.HasSuffix(name, "@") {
+			list = append(list, instance)
+		}
+	}
 	return list
 }
 
 // service returns the service that a unit runs, nil if it is no service of a cluster or not used here.
-func (u unit) service(name, instance string) (*Service, error) {
+func (u unit) service(name, instance string, enabled bool) (*Service, error) {
 	words := strings.Fields(strings.ReplaceAll(last(u["ExecStart"]), "%i", instance))
 	if len(words) < 2 || !slices.Contains(commands, words[1]) {
 		return nil, nil
@@ -130,10 +147,15 @@ func (u unit) service(name, instance string) (*Service, error) {
 	for _, file := range u["EnvironmentFile"] {
 		file = strings.ReplaceAll(file, "%i", instance)
 		content, err := os.ReadFile(strings.TrimPrefix(file, "-"))
-		if errors.Is(err, fs.ErrNotExist) {
+		switch optional := strings.HasPrefix(file, "-"); {
+		case errors.Is(err, fs.ErrNotExist) && !enabled:
 			return nil, nil
-		}
-		if err != nil {
+		case errors.Is(err, fs.ErrNotExist) && optional:
+			continue
+		case errors.Is(err, fs.ErrNotExist):
+			s.Missing = file
+			return s, nil
+		case err != nil:
 			return nil, fmt.Errorf("read the environment of %s: %w", s.Name, err)
 		}
 		s.Environment = append(s.Environment, variables(string(content))...)

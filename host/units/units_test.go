@@ -42,6 +42,35 @@ func TestOnlyWhatAMachineRunsIsRead(t *testing.T) {
 	require.Empty(t, list)
 }
 
+// TestAnEnabledUnitIsUsedWithoutItsEnvironment, which systemd does not start then.
+func TestAnEnabledUnitIsUsedWithoutItsEnvironment(t *testing.T) {
+	dir, etc := machine(t, map[string]string{"replica-access.env": "A=b\n"})
+	wants := filepath.Join(dir, "multi-user.target.wants")
+	require.NoError(t, os.Mkdir(wants, 0o700))
+	for _, name := range []string{"regedge-edge.service", "regedge-replica@access.service", "regedge-replica@registry.service"} {
+		unit, _, at := strings.Cut(name, "@")
+		if at {
+			unit += "@.service"
+		}
+		require.NoError(t, os.Symlink(filepath.Join(dir, unit), filepath.Join(wants, name)))
+	}
+	list, err := Read(dir)
+	require.NoError(t, err)
+	missing := map[string]string{}
+	for _, s := range list {
+		missing[s.Name] = s.Missing
+	}
+	require.Equal(t, map[string]string{
+		"regedge-edge": etc + "/edge.env", "regedge-replica@access": "", "regedge-replica@registry": etc + "/replica-registry.env",
+	}, missing)
+
+	optional := "[Service]\nEnvironmentFile=-" + etc + "/missing.env\nExecStart=/usr/bin/regedge edge --state s\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "regedge-edge.service"), []byte(optional), 0o600))
+	list, err = Read(dir)
+	require.NoError(t, err)
+	require.Equal(t, Service{Name: "regedge-edge", Command: "edge", Arguments: []string{"--state", "s"}}, list[len(list)-1], "one that may be missing")
+}
+
 // TestALedgerIsShippedWhereTheUnitIsUsed, which is copied to every machine.
 func TestALedgerIsShippedWhereTheUnitIsUsed(t *testing.T) {
 	dir, _ := machine(t, nil)
