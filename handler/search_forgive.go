@@ -78,7 +78,7 @@ func forgivingArgs(query string, limit int) []Value {
 	}
 }
 
-// furtherNames is how many names are compared in addition if none of those is like the query.
+// furtherNames is how many names of each further expression are compared in addition if none of those is like the query.
 const furtherNames = 60
 
 // furtherArgs are the parameters of forgivingStatement that select names to compare, and no matches.

@@ -167,6 +167,28 @@ func TestOfEquallyLikeNamesTheFirstIsSuggestedWhicheverWordIsMisspelt(t *testing
 	require.Equal(t, `"MARBLE BXTTON GARDEN LIMITED", "MXRBLE BUTTON GARDEN LIMITED"`, suggested)
 }
 
+// TestANameWithoutItsSpacesMayBeMisspelt, wherever the mistake is. Names that share a part of it are not suggested.
+func TestANameWithoutItsSpacesMayBeMisspelt(t *testing.T) {
+	queries := map[string]string{
+		"rightholidayhmoes": "RIGHT HOLIDAY HOMES", "luuxryhotelsandmotels": "LUXURY HOTELS AND MOTELS", "bergensolarpoewrandenergy": "BERGEN SOLAR POWER AND ENERGY",
+		"hattangarndholidayhomes": "HATTAN AND GRAND HOLIDAY HOMES", "dkvexpotrs": "D K V EXPORTS", "collectiveenrtepreneursagrofoundation": "COLLECTIVE ENTREPRENEURS AGRO FOUNDATION",
+		"puretechinida": "PURE TECH INDIA", "hwaysidecabs": "WAYSIDE CABS", "kioremgandsonspovver": "",
+	}
+	records := []searchtest.Record{{Value: "U72900GA2015PTC000100", Name: "KOIRENG AND SONS POWER LIMITED", Status: "ACTIVE"}}
+	for _, name := range queries {
+		records = append(records, searchtest.Record{Value: fmt.Sprintf("U72900GA2015PTC%06d", len(records)), Name: strings.TrimSpace(name + " LIMITED"), Status: "ACTIVE"})
+	}
+	s := newSearcher(t, records)
+	for query, name := range queries {
+		found, suggested := s.search(t, query, 5)
+		require.Equal(t, "[]", found, query)
+		if name != "" {
+			name = `"` + name + ` LIMITED"`
+		}
+		require.Equal(t, name, suggested, query)
+	}
+}
+
 // TestBothOfTwoWordsMayBeWrong: where the second is misspelt, cut short or abbreviated, names are asked for by what is like the first.
 func TestBothOfTwoWordsMayBeWrong(t *testing.T) {
 	queries := map[string]string{

@@ -200,6 +200,9 @@ func (s *Suggestions) cost(name string) (sum int, ok bool) {
 			}
 		}
 	}
+	if len(s.words) == 1 && !s.heard && costs[0] == costAbsent {
+		costs[0] = wholeCost(s.words[0], name)
+	}
 	s.join(&costs, words)
 	s.cutShort(&costs, words)
 	first, absent := false, 0
@@ -212,6 +215,17 @@ func (s *Suggestions) cost(name string) (sum int, ok bool) {
 	}
 	alike := absent == 0 || absent == 1 && !first && len(s.words) >= absentOf && sum <= costAbsent+costLetter || s.beginsWithLess(words)
 	return sum + costExtra*max(0, len(words)-len(s.words)+absent), alike && absent < len(s.words)
+}
+
+// wholeCost is the distance of a word from a name without its spaces and legal ending, with "and" or without.
+func wholeCost(typed, name string) int {
+	cost := costAbsent
+	for _, form := range [...]string{name, strings.ReplaceAll(name, " and ", " ")} {
+		if joined := whole(form); near(len(joined), min(len(typed), wholeLen)) {
+			cost = min(cost, wordCost(typed, joined, false))
+		}
+	}
+	return cost
 }
 
 // join lowers the costs of a word that the name writes as two, and of two words that it writes as one.

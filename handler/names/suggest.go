@@ -83,9 +83,9 @@ func (l *list) likeWord(word string) {
 }
 
 // FurtherTerms select names that are less like the query, to be compared where LikeTerms select none that is alike: a JSON array
-// of one expression, NoTerms if there is none. They find a name
+// of expressions, NoTerms if there is none. They find a name
 //   - whose first word is like the first of several, and that has a word like the second, so that both may be wrong;
-//   - that has the middle of a query of one word, spaces ignored: two of its words, which are joined and misspelt.
+//   - that has parts of a query of one word, spaces ignored: the name, or two of its words, which are joined and misspelt.
 func FurtherTerms(query string) string {
 	if heard(query) != nil {
 		return NoTerms
@@ -94,13 +94,30 @@ func FurtherTerms(query string) string {
 	switch words := suggestible(query); len(words) {
 	case 0:
 	case 1:
-		if from := (len(words[0]) - wideLen) / 2; from > 0 && isPlainWord(words[0]) {
-			l.element(quoted(words[0][from : from+wideLen]))
+		if isPlainWord(words[0]) && len(words[0]) >= wideLen {
+			l.likeJoined(words[0])
 		}
 	default:
 		l.likeFirst(words)
 	}
 	return l.String()
+}
+
+// likeJoined asks for names with two parts of a long word, of which a mistake may be in the third, or with the middle of it.
+func (l *list) likeJoined(word string) {
+	n := len(word)
+	from := (n - wideLen) / 2
+	begin, middle, end := quoted(word[:longLen]), quoted(word[from:from+wideLen]), quoted(word[n-longLen:])
+	if l.element(middle); n < 2*wideLen {
+		first := quoted(markStart + word[:1])
+		l.element(begin + " AND " + first)
+		l.element(end + " AND " + first)
+		return
+	}
+	l.element(begin + " AND " + end)
+	half := quoted(word[n/2 : n/2+longLen])
+	l.element(begin + " AND " + half)
+	l.element(end + " AND " + half)
 }
 
 // likeFirst asks for names whose first word has a key in common with the first word, and that have a word that begins or ends
