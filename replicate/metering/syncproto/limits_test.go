@@ -95,6 +95,13 @@ func TestNumbersOfAMessageAreReadUpToTheirLimits(t *testing.T) {
 		"doubted account": {1, mostID, sync(func(s *syncproto.Sync, n int64) {
 			s.Batch = &syncproto.Batch{Unresolved: []syncproto.Unresolved{{ID: "r", Account: n, Key: 1}}}
 		})},
+		"doubted time": {-62167219200000, 253402300799999, sync(func(s *syncproto.Sync, n int64) {
+			s.Batch = &syncproto.Batch{Unresolved: []syncproto.Unresolved{{ID: "r", Account: 1, Key: 1, AtMillis: n}}}
+		})},
+		"clock": {-62167219200000, 253402300799999, sync(func(s *syncproto.Sync, n int64) { s.NowMillis = n })},
+		"greeting's clock": {-62167219200000, 253402300799999, func(n int64) syncproto.Message {
+			return syncproto.Message{Hello: &syncproto.Hello{NowMillis: n}}
+		}},
 		"doubted key": {1, mostID, sync(func(s *syncproto.Sync, n int64) {
 			s.Batch = &syncproto.Batch{Unresolved: []syncproto.Unresolved{{ID: "r", Account: 1, Key: n}}}
 		})},

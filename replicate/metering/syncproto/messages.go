@@ -72,7 +72,7 @@ func (h *Hello) encode(e *Encoder) {
 func decodeHello(d *Decoder) *Hello {
 	return &Hello{
 		Epoch: d.number(), Boot: d.Uint(), Sealed: d.number(), Acked: d.number(),
-		Granted: d.units(), Generation: d.number(), NowMillis: d.Int(),
+		Granted: d.units(), Generation: d.number(), NowMillis: d.millis(),
 	}
 }
 
@@ -101,7 +101,7 @@ func (s *Sync) encode(e *Encoder) {
 }
 
 func decodeSync(d *Decoder) *Sync {
-	s := &Sync{Session: d.Uint(), Seen: d.Uint(), HoldMillis: d.units(), NowMillis: d.Int()}
+	s := &Sync{Session: d.Uint(), Seen: d.Uint(), HoldMillis: d.units(), NowMillis: d.millis()}
 	if d.Bool() {
 		s.Batch = DecodeBatch(d)
 	}
@@ -179,7 +179,7 @@ func (u *Unresolved) Encode(e *Encoder) {
 
 // DecodeUnresolved reads an unresolved charge.
 func DecodeUnresolved(d *Decoder) Unresolved {
-	u := Unresolved{ID: d.Text(charge.MaxID), Account: d.subject(), Key: d.subject(), AtMillis: d.Int()}
+	u := Unresolved{ID: d.Text(charge.MaxID), Account: d.subject(), Key: d.subject(), AtMillis: d.millis()}
 	if !charge.ValidID(u.ID) {
 		d.Fail()
 	}
@@ -210,6 +210,10 @@ const (
 	maxID = 1 << 53
 	// lastHour is the last one of the year 9999: later ones have no text in answers (RFC 3339, section 5.6).
 	lastHour = 70389527
+	// firstMillis and lastMillis are the first and last millisecond of the years 0 and 9999. The days and months of others are
+	// not held in 32 bits: a clock of long ago could be read as one of any month.
+	firstMillis = -62167219200000
+	lastMillis  = (lastHour+1)*60*60*1000 - 1
 )
 
 // number reads the number of an epoch, a batch or a generation. It leaves room to count on,
@@ -227,6 +231,7 @@ func (d *Decoder) units() int64   { return d.between(0, MaxUnits) }
 func (d *Decoder) subject() int64 { return d.between(1, maxID) }
 func (d *Decoder) window() int32  { return int32(d.between(0, math.MaxInt32)) }
 func (d *Decoder) hour() int32    { return int32(d.between(0, lastHour)) }
+func (d *Decoder) millis() int64  { return d.between(firstMillis, lastMillis) }
 
 func encodeRates(e *Encoder, rates []Rate) {
 	e.Uint(uint64(len(rates)))
