@@ -74,24 +74,10 @@ func (c *planChange) Validate() error {
 // Run changes the given fields of an existing plan.
 func (c *planChange) Run(ctx context.Context, m *Main) error {
 	return change(ctx, m, &c.changing, "plan list", func(ctx context.Context, w *writer.Client) (writer.Plan, error) {
-		plan, found, err := findPlan(ctx, w, c.ID)
-		if err != nil || !found {
-			return writer.Plan{}, orElse(err, writer.ErrUnknownPlan)
-		}
-		assign(&plan.PerMinute, c.PerMinute)
-		assign(&plan.MonthlyVolume, c.MonthlyVolume)
-		assign(&plan.APIAccess, c.API)
-		assign(&plan.Email, c.Email)
-		assign(&plan.Phone, c.Phone)
-		return w.SetPlan(ctx, plan)
+		return w.ChangePlan(ctx, c.ID, writer.PlanChange{
+			APIAccess: c.API, PerMinute: c.PerMinute, MonthlyVolume: c.MonthlyVolume, Email: c.Email, Phone: c.Phone,
+		})
 	}, planTable)
-}
-
-// assign sets a value when there is a new one.
-func assign[T any](to, from *T) {
-	if from != nil {
-		*to = *from
-	}
 }
 
 // orElse returns err, or other when err is nil.

@@ -113,6 +113,7 @@ var acts = []struct {
 	{"DELETE /v1/keys/*", "revoke key", true},
 	{"POST /v1/accounts/*/credits", "change credits", false},
 	{"PUT /v1/plans/*", "set plan", true},
+	{"PATCH /v1/plans/*", "change plan", true},
 	{"POST /v1/nodes", "add node", false},
 	{"POST /v1/nodes/*/token", "give new token to node", true},
 	{"PUT /v1/nodes/*/read-tokens", "pass read tokens on to node", true},

@@ -249,14 +249,46 @@ func (w *Writer) setPlan(r *http.Request, p httprouter.Params) (any, error) {
 	if !planName.MatchString(body.ID) {
 		return nil, fmt.Errorf("%w: a plan's name has 1 to 63 characters of a-z, 0-9, '.', '_' and '-'", ErrMalformed)
 	}
-	if body.PerMinute < 0 || body.MonthlyVolume < 0 || body.APIAccess && body.PerMinute == 0 {
-		return nil, fmt.Errorf("%w: a plan with API access needs a rate above 0, and no number below", ErrMalformed)
+	change := func(_ context.Context, _ *sql.Tx, now int64, l *ledger.Ledger) error { return body.put(now, l) }
+	return apply(w, r, planEdit(change, &body))
+}
+
+// changePlan changes the given fields of a plan.
+func (w *Writer) changePlan(r *http.Request, p httprouter.Params) (any, error) {
+	var body PlanChange
+	if err := readBody(r, &body); err != nil {
+		return nil, err
 	}
+	var answer Plan
 	change := func(_ context.Context, _ *sql.Tx, now int64, l *ledger.Ledger) error {
-		l.SetPlan(now, ledger.Plan{ID: body.ID, APIAccess: body.APIAccess, PerMinute: body.PerMinute,
-			MonthlyVolume: body.MonthlyVolume, Email: body.Email, Phone: body.Phone})
-		return nil
+		held, ok := l.Plan(p.ByName("name"))
+		if !ok {
+			return noPlan(p.ByName("name"))
+		}
+		answer = Plan{ID: held.ID, APIAccess: held.APIAccess, PerMinute: held.PerMinute, MonthlyVolume: held.MonthlyVolume,
+			Email: held.Email, Phone: held.Phone}
+		setIf(&answer.APIAccess, body.APIAccess)
+		setIf(&answer.PerMinute, body.PerMinute)
+		setIf(&answer.MonthlyVolume, body.MonthlyVolume)
+		setIf(&answer.Email, body.Email)
+		setIf(&answer.Phone, body.Phone)
+		return answer.put(now, l)
 	}
+	return apply(w, r, planEdit(change, &answer))
+}
+
+// put makes or changes the plan in the ledger.
+func (p *Plan) put(now int64, l *ledger.Ledger) error {
+	if p.PerMinute < 0 || p.MonthlyVolume < 0 || p.APIAccess && p.PerMinute == 0 {
+		return fmt.Errorf("%w: a plan with API access needs a rate above 0, and no number below", ErrMalformed)
+	}
+	l.SetPlan(now, ledger.Plan{ID: p.ID, APIAccess: p.APIAccess, PerMinute: p.PerMinute,
+		MonthlyVolume: p.MonthlyVolume, Email: p.Email, Phone: p.Phone})
+	return nil
+}
+
+// planEdit is a change of a plan, which sets the answer.
+func planEdit(change changeFunc, answer *Plan) edit[Plan] {
 	row := func(p Plan) changedRow { return changedRow{table: planTable, id: p.ID} }
-	return apply(w, r, edit[Plan]{change: change, answer: given(&body), row: row})
+	return edit[Plan]{change: change, answer: given(answer), row: row}
 }

@@ -121,6 +121,15 @@ type Plan struct {
 	Phone         bool   `json:"phone"`          // company phone is returned
 }
 
+// PlanChange changes the fields of a plan that are not nil.
+type PlanChange struct {
+	APIAccess     *bool  `json:"api_access,omitempty"`
+	PerMinute     *int64 `json:"per_minute,omitempty"`
+	MonthlyVolume *int64 `json:"monthly_volume,omitempty"`
+	Email         *bool  `json:"email,omitempty"`
+	Phone         *bool  `json:"phone,omitempty"`
+}
+
 // The kinds of a credit entry. Bought and compensated are made by operators, the others
 // by the ledger.
 const (

@@ -203,3 +203,26 @@ func TestAChangeThatWasRefusedIsNotMadeLater(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, a.Bought, int64(101))
 }
+
+// TestChangesOfAPlanKeepEachOther: each names its own fields. One that is repeated after the other is made once.
+func TestChangesOfAPlanKeepEachOther(t *testing.T) {
+	client, _, _ := start(t, t.TempDir())
+	rate, most, yes, none := int64(7), int64(70), true, int64(0)
+	first := writer.WithIdempotencyKey(t.Context(), "the-first-change")
+	plan, err := client.ChangePlan(first, "starter", writer.PlanChange{PerMinute: &rate})
+	require.NoError(t, err)
+	require.Equal(t, writer.Plan{ID: "starter", APIAccess: true, PerMinute: 7, MonthlyVolume: 10_000}, plan)
+	plan, err = client.ChangePlan(t.Context(), "starter", writer.PlanChange{MonthlyVolume: &most, Email: &yes, Phone: &yes})
+	require.NoError(t, err)
+	want := writer.Plan{ID: "starter", APIAccess: true, PerMinute: 7, MonthlyVolume: 70, Email: true, Phone: true}
+	require.Equal(t, want, plan)
+	_, err = client.ChangePlan(first, "starter", writer.PlanChange{PerMinute: &rate})
+	require.NoError(t, err)
+	plans, err := client.Plans(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, plans, want)
+	_, err = client.ChangePlan(t.Context(), "starter", writer.PlanChange{PerMinute: &none})
+	require.ErrorIs(t, err, writer.ErrMalformed, "it includes API access")
+	_, err = client.ChangePlan(t.Context(), "none", writer.PlanChange{PerMinute: &rate})
+	require.ErrorIs(t, err, writer.ErrUnknownPlan)
+}

@@ -152,6 +152,11 @@ func (c *Client) SetPlan(ctx context.Context, p Plan) (Plan, error) {
 	return changeOnce[Plan](ctx, c, "set plan", http.MethodPut, "/v1/plans/"+url.PathEscape(p.ID), p)
 }
 
+// ChangePlan changes the given fields of a plan. It returns ErrUnknownPlan when there is none.
+func (c *Client) ChangePlan(ctx context.Context, id string, change PlanChange) (Plan, error) {
+	return changeOnce[Plan](ctx, c, "change plan", http.MethodPatch, "/v1/plans/"+url.PathEscape(id), change)
+}
+
 // ChangeCredits adds or takes credits and returns the account after it.
 func (c *Client) ChangeCredits(ctx context.Context, account int64, change CreditChange) (Account, error) {
 	return changeOnce[Account](ctx, c, "change credits", http.MethodPost, "/v1/accounts/"+decimal(account)+"/credits", change)

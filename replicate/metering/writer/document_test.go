@@ -80,7 +80,7 @@ func TestTheDocumentHasEveryRoute(t *testing.T) {
 func TestTheDocumentHasEveryField(t *testing.T) {
 	doc := loadDocument(t)
 	for _, value := range []any{
-		Account{}, AccountChange{}, Key{}, NewKey{}, KeyChange{}, Plan{}, CreditEntry{}, CreditChange{}, Unresolved{}, Node{}, NewNode{},
+		Account{}, AccountChange{}, Key{}, NewKey{}, KeyChange{}, Plan{}, PlanChange{}, CreditEntry{}, CreditChange{}, Unresolved{}, Node{}, NewNode{},
 		UsageRow{}, UsageSum{}, UsageSums{}, OwnerToken{}, NewOwnerToken{}, OwnAccount{}, AuditEntry{}, Request{}, Report{}, Replica{}, Invitation{}, OperatorToken{}, NewOperatorToken{}, Health{},
 	} {
 		kind := reflect.TypeOf(value)
@@ -191,7 +191,7 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 		{"GET", "/v1/reports", ""}, {"GET", "/v1/usage?account=1", ""}, {"GET", "/v1/usage?format=csv", ""},
 		{"GET", "/v1/accounts/1/usage?from=2026-01-01&to=2026-01-31&by=day,key,endpoint&key=1&endpoint=llps&limit=1&cursor=1.2.3", ""}, {"GET", "/v1/accounts/1/usage?format=csv", ""}, {"GET", "/v1/audit?account=1", ""}, {"GET", "/v1/requests?account=1&key=1&search=x&limit=1", ""},
 		{"GET", "/v1/unresolved", ""}, {"POST", "/v1/unresolved/01M/credit", ""},
-		{"POST", "/v1/invitations", `{"email":"b@example.com","account":1}`}, {"GET", "/v1/plans", ""}, {"PUT", "/v1/plans/own", `{"per_minute":1}`},
+		{"POST", "/v1/invitations", `{"email":"b@example.com","account":1}`}, {"GET", "/v1/plans", ""}, {"PUT", "/v1/plans/own", `{"per_minute":1}`}, {"PATCH", "/v1/plans/own", `{"phone":true}`},
 		{"POST", "/v1/tokens", `{"name":"ci","role":"read","life_seconds":60}`}, {"GET", "/v1/tokens", ""}, {"DELETE", "/v1/tokens/ci", ""},
 		{"POST", "/v1/accounts/1/tokens", `{"name":"ci","role":"all","life_seconds":60}`}, {"GET", "/v1/accounts/1/tokens", ""},
 		{"GET", "/v1/account", ""}, {"POST", "/v1/account/keys", `{"name":"c"}`}, {"GET", "/v1/account/keys?limit=1", ""}, {"GET", "/v1/account/keys/2", ""},

@@ -89,6 +89,7 @@ func TestTheSameChangeIsMadeOnce(t *testing.T) {
 		{"read tokens", "PUT", "/v1/nodes/edge-1/read-tokens", `{"read_tokens":{"registry":"made-up-secret"}}`, "node"},
 		{"retire", "POST", "/v1/nodes/edge-1/retire", `{}`, "node WHERE retired"},
 		{"plan", "PUT", "/v1/plans/own", `{"per_minute":1}`, "plan WHERE id = 'own'"},
+		{"plan change", "PATCH", "/v1/plans/own", `{"per_minute":2}`, "plan WHERE per_minute = 2"},
 		{"token", "POST", "/v1/tokens", `{"name":"ci","role":"read","life_seconds":60}`, "operator_token"},
 		{"end", "DELETE", "/v1/tokens/ci", ``, "operator_token"},
 		{"invitation", "POST", "/v1/invitations", `{"email":"a@example.com","account":1}`, "invitation"},

@@ -81,7 +81,7 @@ var wantedRoles = map[string]Role{
 	"POST /v1/accounts": RoleAccounts, "PATCH /v1/accounts/:id": RoleAccounts, "POST /v1/accounts/:id/keys": RoleAccounts,
 	"DELETE /v1/keys/:id": RoleAccounts, "POST /v1/accounts/:id/credits": RoleAccounts, "POST /v1/invitations": RoleAccounts,
 	"POST /v1/unresolved/:name/credit": RoleAccounts, "POST /v1/nodes": RoleNodes, "POST /v1/nodes/:name/token": RoleNodes,
-	"POST /v1/nodes/:name/retire": RoleNodes, "PUT /v1/nodes/:name/read-tokens": RoleNodes, "PUT /v1/plans/:name": RoleAll, "GET /v1/tokens": RoleAll,
+	"POST /v1/nodes/:name/retire": RoleNodes, "PUT /v1/nodes/:name/read-tokens": RoleNodes, "PUT /v1/plans/:name": RoleAll, "PATCH /v1/plans/:name": RoleAll, "GET /v1/tokens": RoleAll,
 	"POST /v1/tokens": RoleAll, "DELETE /v1/tokens/:name": RoleAll,
 	"GET /v1/accounts/:id/tokens": RoleRead, "POST /v1/accounts/:id/tokens": RoleAccounts, "DELETE /v1/owner-tokens/:id": RoleAccounts,
 	"GET /v1/account": owners, "GET /v1/account/keys": owners, "POST /v1/account/keys": owners, "GET /v1/account/keys/:id": owners,

@@ -79,6 +79,7 @@ func (w *Writer) table() []route {
 		{"POST", "/v1/nodes/:name/retire", RoleNodes, w.answering(w.retireNode), nil},
 
 		{"PUT", "/v1/plans/:name", RoleAll, w.answering(w.setPlan), nil},
+		{"PATCH", "/v1/plans/:name", RoleAll, w.answering(w.changePlan), nil},
 		{"GET", "/v1/tokens", RoleAll, w.answering(w.listTokens), nil},
 		{"POST", "/v1/tokens", RoleAll, w.answering(w.addToken), nil},
 		{"DELETE", "/v1/tokens/:name", RoleAll, w.answering(w.endToken), nil},
