@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -86,6 +87,39 @@ func TestANodeThatReportsTooMuchIsFenced(t *testing.T) {
 	node, err = first.NewNodeToken(t.Context(), "one")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, hello().Code)
+}
+
+// TestMessagesOfANodeAtOnceAreBounded: each may have megabytes, and a node in somebody else's hands as many connections as it likes.
+func TestMessagesOfANodeAtOnceAreBounded(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	send := func(token string, body io.Reader) int {
+		return answerTo(w, token, http.MethodPost, SyncPath, body).Code
+	}
+	hello := func() io.Reader { return bytes.NewReader(syncproto.Message{Hello: &syncproto.Hello{Boot: 1}}.Encode()) }
+	one, err := first.AddNode(t.Context(), "one")
+	require.NoError(t, err)
+	two, err := first.AddNode(t.Context(), "two")
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	var bodies []*io.PipeWriter
+	for range maxInFlight {
+		body, end := io.Pipe()
+		bodies = append(bodies, end)
+		all.Go(func() { send(one.Token, body) })
+		_, err := end.Write([]byte{0}) // it is being read
+		require.NoError(t, err)
+	}
+	for _, path := range []string{SyncPath, ReportPath, RequestsPath} {
+		require.Equal(t, http.StatusTooManyRequests, answerTo(w, one.Token, http.MethodPost, path, hello()).Code)
+		require.Equal(t, http.StatusUnauthorized, answerTo(w, "none", http.MethodPost, path, hello()).Code)
+	}
+	require.Equal(t, http.StatusOK, send(two.Token, hello()))
+	for _, end := range bodies {
+		end.CloseWithError(io.ErrUnexpectedEOF)
+	}
+	all.Wait()
+	require.Equal(t, http.StatusOK, send(one.Token, hello()))
+	require.Empty(t, w.inFlight.nodes)
 }
 
 // endlessBody is far over every limit, and counts what was read of it.

@@ -130,8 +130,11 @@ func named(path string, serve httprouter.Handle) httprouter.Handle {
 // guarded lets only requests through whose token has the role that the route needs. What is changed is
 // audited, and made once for each Idempotency-Key. The routes of edges check the edge's token themselves.
 func (w *Writer) guarded(route route) httprouter.Handle {
-	if route.needs == anyone || route.needs == edges {
+	switch route.needs {
+	case anyone:
 		return route.serve
+	case edges:
+		return w.ofEdge(route.serve)
 	}
 	identify := w.asOperator
 	if route.needs == owners {

@@ -83,6 +83,8 @@ type Writer struct {
 	projector *projector
 	offenders *offenders
 	refusals  refusals // of edges' messages
+	crowds    refusals // of more of them than an edge sends at once
+	inFlight  inFlight
 	unbooked  refusals // commits that failed for reasons other than their content
 	unloaded  refusals // loads of the ledger that failed
 	gate      *ownerGate
