@@ -157,8 +157,11 @@ func (s *reportStore) putTokens(r *http.Request, p httprouter.Params) (any, erro
 		}
 		return nil
 	}
-	committed := func(struct{}) { s.keepTokens(name, body.ReadTokens) }
-	return apply(s.w, r, edit[struct{}]{change: change, answer: given(&struct{}{}), committed: committed})
+	answer, err := apply(s.w, r, edit[struct{}]{change: change, answer: given(&struct{}{})})
+	if err == nil { // also when the call is repeated: a writer that was started again has forgotten them
+		s.keepTokens(name, body.ReadTokens)
+	}
+	return answer, err
 }
 
 func (s *reportStore) keepTokens(node string, tokens map[string]string) {

@@ -91,3 +91,18 @@ func TestARetiredNodeLogsNoRequests(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, ids(p))
 }
+
+// TestReadTokensThatArePassedOnAgain reach the edge, although the writer that took them first has ended meanwhile.
+func TestReadTokensThatArePassedOnAgain(t *testing.T) {
+	w, client, _ := runForRoles(t)
+	node, err := client.AddNode(t.Context(), "east")
+	require.NoError(t, err)
+	tokens := map[string]string{"access": "made-up"}
+	for range 2 {
+		w.reports.dropTokens("east") // as by a start
+		require.NoError(t, client.PassReadTokens(WithIdempotencyKey(t.Context(), "a-call-of-two-attempts"), "east", tokens))
+		answer, err := clientOf(w, node.Token).Report(t.Context(), Report{})
+		require.NoError(t, err)
+		require.Equal(t, tokens, answer.ReadTokens)
+	}
+}
