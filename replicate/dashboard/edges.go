@@ -43,7 +43,10 @@ func (d *Dashboard) edgesPage(v *visit) (answer, error) {
 		return answer{}, err
 	}
 	data := edgesData{Health: health}
-	reports := d.reports(ctx)
+	reports, err := d.reports(ctx)
+	if err != nil {
+		return answer{}, err
+	}
 	for _, n := range nodes {
 		data.Edges = append(data.Edges, newEdgeView(n, reports[n.Name], d.now()))
 	}
@@ -59,16 +62,16 @@ func (d *Dashboard) edgesPage(v *visit) (answer, error) {
 }
 
 // reports returns the edges' last reports, by name.
-func (d *Dashboard) reports(ctx context.Context) map[string]*writer.Report {
+func (d *Dashboard) reports(ctx context.Context) (map[string]*writer.Report, error) {
 	list, err := d.client.Reports(ctx)
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	reports := make(map[string]*writer.Report, len(list))
 	for i := range list {
 		reports[list[i].Node] = &list[i]
 	}
-	return reports
+	return reports, nil
 }
 
 func newEdgeView(n writer.Node, r *writer.Report, now time.Time) edgeView {

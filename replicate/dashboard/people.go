@@ -94,6 +94,10 @@ func (d *Dashboard) removePage(v *visit) (answer, error) {
 const endInvitations = `DELETE FROM invitation WHERE email = ?1 OR ?1 = (SELECT a.actor FROM audit a
 	WHERE a.account IS invitation.account AND a.act = ?2 AND a.detail = invitation.email ORDER BY a.id DESC LIMIT 1)`
 
+// removeUser removes a person, unless the one who does it was removed at the same moment: two operators who remove each
+// other must not leave none.
+const removeUser = `DELETE FROM user WHERE id = ?1 AND EXISTS (SELECT 1 FROM user WHERE id = ?2)`
+
 func (d *Dashboard) removePerson(v *visit) (answer, error) {
 	p, err := d.somebodyElse(v)
 	if id, _ := v.id(); errors.Is(err, errMissing) && id > 0 && id != v.user.ID {
@@ -110,9 +114,18 @@ func (d *Dashboard) removePerson(v *visit) (answer, error) {
 		if _, err := tx.ExecContext(ctx, endInvitations, p.Email, inviteAct); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `DELETE FROM user WHERE id = ?`, p.ID)
-		return err
+		removed, err := tx.ExecContext(ctx, removeUser, p.ID, v.user.ID)
+		if err != nil {
+			return err
+		}
+		if n, err := removed.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, errMissing)
+		}
+		return nil
 	})
+	if errors.Is(err, errMissing) {
+		err = nil // nothing was changed
+	}
 	return see("/people", "removed"), err
 }
 

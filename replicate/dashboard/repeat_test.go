@@ -82,6 +82,22 @@ func TestAFormThatIsSentTwiceChangesOnce(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM audit WHERE act = 'remove person'`))
 }
 
+// TestOperatorsWhoRemoveEachOtherLeaveOne: the one who comes second was removed after the page was asked for.
+func TestOperatorsWhoRemoveEachOtherLeaveOne(t *testing.T) {
+	w := newWorld(t)
+	first := w.operator()
+	w.person("second@example.com", 0)
+	first.get("/people/2/remove")
+	form := first.form()
+	w.exec(`CREATE TRIGGER meanwhile AFTER DELETE ON invitation BEGIN
+		DELETE FROM session WHERE user = 1; DELETE FROM device WHERE user = 1; DELETE FROM user WHERE id = 1; END`)
+	_, err := w.client.Invite(t.Context(), "second@example.com", 0) // which goes with its person
+	require.NoError(t, err)
+	first.do(http.MethodPost, "/people/2/remove", form)
+	require.NotZero(t, w.count(`SELECT count(*) FROM user WHERE operator = 1`))
+	require.Zero(t, w.count(`SELECT count(*) FROM audit WHERE act = 'remove person'`), "nothing was done")
+}
+
 // TestATestThatIsAskedForTwiceIsSentOnce, and another form asks for another one.
 func TestATestThatIsAskedForTwiceIsSentOnce(t *testing.T) {
 	w := newWorld(t, withMail)
