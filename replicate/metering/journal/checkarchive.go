@@ -50,7 +50,11 @@ func (a *reportArchive) mend(day int32, damaged *[]string) error {
 		return err
 	}
 	name := archiveName(day)
-	if err := a.copyTo(name+corruptSuffix, name); err != nil {
+	aside, err := a.freeName(name)
+	if err != nil {
+		return err
+	}
+	if err := a.copyTo(aside, name); err != nil {
 		return err
 	}
 	if err := a.writeReadable(name+copySuffix, day); err != nil {
@@ -61,6 +65,16 @@ func (a *reportArchive) mend(day int32, damaged *[]string) error {
 	}
 	*damaged = append(*damaged, name)
 	return nil
+}
+
+// freeName is the name under which a damaged file is set aside: one of the same day may have been before.
+func (a *reportArchive) freeName(name string) (string, error) {
+	names, err := a.dir.List()
+	aside := name + corruptSuffix
+	for n := 2; slices.Contains(names, aside); n++ {
+		aside = fmt.Sprintf("%s.%d%s", name, n, corruptSuffix)
+	}
+	return aside, err
 }
 
 // copyTo makes a durable copy of a file, as it is.

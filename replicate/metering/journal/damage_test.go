@@ -349,7 +349,7 @@ func TestDamageInTheArchiveIsTold(t *testing.T) {
 	}
 }
 
-// TestDamageInAMendedArchiveIsTold: its file says anew how far it was durable.
+// TestDamageInAMendedArchiveIsTold: its file says anew how far it was durable. What was set aside before stays.
 func TestDamageInAMendedArchiveIsTold(t *testing.T) {
 	name, d := archiveName(archiveDay), newDisk()
 	j, _, _, _ := opened(t, d, &recorder{})
@@ -359,11 +359,19 @@ func TestDamageInAMendedArchiveIsTold(t *testing.T) {
 			require.NoError(t, j.archive.sync())
 		}
 	}
-	for _, at := range []int{len(archived(1, batchOf(1))), 0} { // the second batch, then the first
+	aside := map[string]string{}
+	for i, at := range []int{len(archived(1, batchOf(1))), 0} { // the second batch, then the first
 		flip(d, name, at+frameHead+1)
+		aside[name+[]string{".corrupt", ".2.corrupt"}[i]] = d.files[name].String()
 		damaged, err := j.CheckArchive()
 		require.NoError(t, err)
 		require.Equal(t, []string{name}, damaged)
+	}
+	names, err := j.Corrupt()
+	require.NoError(t, err)
+	require.Len(t, names, len(aside))
+	for name, was := range aside {
+		require.Equal(t, was, d.files[name].String(), name)
 	}
 	require.Nil(t, archivedBatch(t, j, 1, 1))
 	require.Nil(t, archivedBatch(t, j, 1, 2))
