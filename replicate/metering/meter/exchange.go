@@ -166,7 +166,8 @@ func (m *Meter) logStanding(before, after syncproto.Status, applied lease.Applie
 		log.Error("the state directory is an older copy: its leases are void, a new epoch begins")
 	case before == after:
 	case after == syncproto.Superseded:
-		log.Warn("a newer epoch was given to this node: reporting and returning what is left of this one")
+		log.Warn("a newer epoch was given to this node: reporting and returning what is left of this one. Does this come again and again? " +
+			"Then another process runs with this node's token; regedge node add, at the centre, makes one of its own for each")
 	case after == syncproto.Retired:
 		log.Error("this node is retired: live keys are answered 503")
 	}

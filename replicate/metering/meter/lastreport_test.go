@@ -1,13 +1,17 @@
 package meter_test
 
 import (
+	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
+	"regedge/replicate/metering/meter"
+	"regedge/replicate/metering/syncproto"
 )
 
 // TestAStopRightAfterTheWritersReturnReportsAll stops an edge that could not reach the writer, as soon as it
@@ -43,4 +47,40 @@ func TestAStopRightAfterTheWritersReturnReportsAll(t *testing.T) {
 	}
 	e.stop()
 	require.Contains(t, log.String(), "charges=3")
+}
+
+// transportFunc is a Transport.
+type transportFunc func(ctx context.Context, message []byte) ([]byte, error)
+
+func (f transportFunc) Sync(ctx context.Context, message []byte) ([]byte, error) {
+	return f(ctx, message)
+}
+
+// TestTheLastReportPausesWhenNothingIsTaken: a writer that answers and books nothing is not asked as fast as it answers.
+func TestTheLastReportPausesWhenNothingIsTaken(t *testing.T) {
+	b := newBooks(t, 10)
+	var asked, deaf atomic.Int64
+	m, err := meter.Open(meter.Config{State: t.TempDir(), LastReport: 450 * time.Millisecond, Writer: transportFunc(func(ctx context.Context, message []byte) ([]byte, error) {
+		if deaf.Load() == 0 {
+			return b.Sync(ctx, message)
+		}
+		asked.Add(1)
+		sent, err := syncproto.DecodeMessage(message)
+		if err != nil {
+			return nil, err
+		}
+		reply := syncproto.Reply{Answers: sent.Number, Status: syncproto.Stranger, Generation: 1, Live: 1, NowMillis: time.Now().UnixMilli()}
+		return reply.Encode(), nil
+	})})
+	require.NoError(t, err)
+	defer m.Close()
+	e := &edge{Meter: m}
+	granted(t, e)
+	require.Equal(t, "", e.found(bookedAccount))
+	deaf.Store(1)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, m.Run(ended))
+	require.Positive(t, asked.Load())
+	require.LessOrEqual(t, asked.Load(), int64(20))
 }

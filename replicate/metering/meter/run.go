@@ -53,7 +53,10 @@ func (m *Meter) reportRest(ctx context.Context) {
 	defer cancel()
 	err := error(nil)
 	for m.unreported() && last.Err() == nil {
-		if err = m.exchange(last); err != nil {
+		greeting, unsettled := m.greeting(), m.Stats().Unsettled
+		err = m.exchange(last)
+		greeted := greeting && !m.greeting()
+		if err != nil || !greeted && m.unreported() && m.Stats().Unsettled == unsettled { // such as with a batch that can't be read
 			wait(last, lastPause)
 		}
 	}
