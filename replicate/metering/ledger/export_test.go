@@ -70,3 +70,6 @@ func (l *Ledger) AddedBefore(e *Edge, now int64, left int) {
 		e.excess.hours[hour] = struct{}{}
 	}
 }
+
+// News is how many news are kept for an edge.
+func (e *Edge) News() int { return len(e.news) }

@@ -120,6 +120,8 @@ type news struct {
 	lease   *Lease
 }
 
+func (n news) stale() bool { return n.version != n.lease.version }
+
 // Ledger is the state of the writer. It is not safe for concurrent use.
 type Ledger struct {
 	Generation uint64

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/handler/charge"
 	"regedge/replicate/metering/ledger"
 	"regedge/replicate/metering/syncproto"
 )
@@ -289,4 +290,20 @@ func TestAGenerationIsTakenWholeOrNot(t *testing.T) {
 			require.Equal(t, generation, again.Generation, "nothing of it was kept")
 		}
 	}
+}
+
+// TestNewsForAnEdgeThatIsAwayTakeNoMoreMemory, however often others spend: it may be away for months. It gets the newest.
+func TestNewsForAnEdgeThatIsAwayTakeNoMoreMemory(t *testing.T) {
+	const charges = 500
+	l := newLedger(t, 1, 10_000, "away", "busy")
+	away, busy := newSpender(t, l, "away", 1), newSpender(t, l, "busy", 2)
+	away.want(5, creditsOf1)
+	busy.want(charges, creditsOf1)
+	for range charges {
+		busy.batch([]syncproto.Usage{{Account: 1, Key: 1, Hour: syncproto.Hour(at), Endpoint: charge.LLPs, Outcome: charge.Found, Count: 1}})
+	}
+	require.Less(t, away.e.News(), 100)
+	rows := away.sync(syncproto.Sync{}).Rows
+	require.Len(t, rows, 1)
+	require.EqualValues(t, 10_000-charges, rows[0].Balance)
 }

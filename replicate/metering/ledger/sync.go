@@ -49,7 +49,7 @@ func (l *Ledger) answer(now int64, e *Edge, s *syncproto.Sync) *syncproto.Reply 
 	r := l.reply(now, e, status)
 	e.dropped = max(e.dropped, min(s.Seen, e.version))
 	e.news = slices.DeleteFunc(e.news, func(n news) bool {
-		return n.version <= e.dropped || n.version != n.lease.version
+		return n.version <= e.dropped || n.stale()
 	})
 	r.Since, r.Upto = e.dropped, e.version
 	for _, n := range e.news {
