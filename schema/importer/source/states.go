@@ -84,10 +84,11 @@ func stateName(s string) record.Value {
 // maxState is longer than the name of every state, in bytes.
 const maxState = 60
 
-// isNoPlace reports whether s can't be the name of a state, but is perhaps the address, in a row whose values are
-// shifted by a column.
+// isNoPlace reports whether s can't be the name of a state, but is perhaps the address or the Registrar, in a row whose values are
+// shifted by a column or where two columns are swapped.
 func isNoPlace(s string) bool {
-	return len(s) > maxState || strings.ContainsAny(s, ",0123456789") || isFormulaOrError(s)
+	registrar := strings.EqualFold(s[:min(len(s), 4)], "roc ") || strings.EqualFold(s[:min(len(s), 4)], "roc-")
+	return len(s) > maxState || strings.ContainsAny(s, ",0123456789") || isFormulaOrError(s) || registrar || isOfAnotherColumn(s)
 }
 
 // rocName normalises a Registrar's office to "ROC Delhi". Sources also write "RoC-Delhi", "ROC

@@ -440,12 +440,13 @@ func TestPercentEncodedTextIsReadAsItWas(t *testing.T) {
 	}
 }
 
-// TestAnAddressIsNoState, in a row whose values are shifted by a column.
-func TestAnAddressIsNoState(t *testing.T) {
-	for _, s := range []string{"1 BEACH ROAD", "CALANGUTE, GOA", "Pune 411001", "#REF!", "BEHIND THE OLD POST OFFICE OF CALANGUTE BESIDE THE TEMPLE OF THE VILLAGE"} {
+// TestAValueOfAnotherColumnIsNoState, in a row whose values are shifted by a column or with columns that are swapped.
+func TestAValueOfAnotherColumnIsNoState(t *testing.T) {
+	for _, s := range []string{"1 BEACH ROAD", "ROC Shillong", "RoC-Delhi", "roc goa", "Registrar of Companies, Goa", "Active", "Strike Off", "Private", "Company limited by shares", "CALANGUTE, GOA", "Pune 411001", "#REF!", "BEHIND THE OLD POST OFFICE OF CALANGUTE BESIDE THE TEMPLE OF THE VILLAGE"} {
 		require.Equal(t, record.Null, stateName(s).Kind, s)
 	}
 	require.Equal(t, "Isle of Atlantis", stateName("ISLE OF ATLANTIS").Text, "one that may come")
+	require.Equal(t, "Rocky Isles", stateName("ROCKY ISLES").Text)
 }
 
 // TestAPartnerWhoLeftIsRetired, in each of the words for it.
