@@ -133,7 +133,7 @@ var llpListFormat = &format{
 	columns: map[string]field{
 		"llpin": fieldLLPIN, "llpname": fieldName, "founded": fieldDate, "status": fieldStatus,
 		"industrialactivity": fieldActivityCode, "activitydescription": fieldActivity, "description": fieldActivityText,
-		"obligationofcontribution": fieldContribution, "state": fieldState, "district": fieldDistrict, "address": fieldAddress,
+		"obligationofcontribution": fieldContribution, "state": fieldState, "address": fieldAddress,
 	},
 	spare: map[string]field{
 		"dateofincorporation": fieldDate, "dateofregistration": fieldDate, "registrationdate": fieldDate,

@@ -2,6 +2,8 @@ package source
 
 import (
 	"errors"
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -77,4 +79,30 @@ func (c *sheetCount) take(t *testing.T, b *Batch) error {
 		}
 	}
 	return nil
+}
+
+// TestTheDocumentListsEveryColumn that makes a format known, under its format, and no other.
+func TestTheDocumentListsEveryColumn(t *testing.T) {
+	document, err := os.ReadFile("../../../docs/import-formats.md")
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(document), "\n## Formats\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	listed := map[string]map[string]bool{} // by format
+	for _, row := range regexp.MustCompile(`(?m)^\| (.*?)(?:,.*?| \(ours\))? \| (.*) \|$`).FindAllStringSubmatch(section, -1) {
+		if listed[row[1]] == nil {
+			listed[row[1]] = map[string]bool{}
+		}
+		for _, column := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[2], -1) {
+			listed[row[1]][squash(strings.TrimSuffix(column[1], "(Rs)"))] = true
+		}
+	}
+	for _, f := range formats {
+		known := map[string]bool{}
+		for _, columns := range []map[string]field{f.columns, f.portal} {
+			for column := range columns {
+				known[column] = true
+			}
+		}
+		require.Equal(t, known, listed[f.Name], f.Name)
+	}
 }
