@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"io/fs"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -76,8 +77,74 @@ func TestSecretsAreComparedInConstantTime(t *testing.T) {
 	}, found)
 }
 
+// TestSettingsAreUsed: a flag of a command, and a field of a package's Config, that is not handed on would do nothing,
+// which nobody notices who leaves it at its default.
+func TestSettingsAreUsed(t *testing.T) {
+	settings := map[string][]string{}                  // by folder
+	used := map[string]bool{"host/cli Anywhere": true} // by folder and name; of that flag only its check reads
+	eachFile(t, func(path string, _ *token.FileSet, file *ast.File) {
+		folder := filepath.ToSlash(filepath.Dir(path))
+		for _, declared := range file.Decls {
+			function, _ := declared.(*ast.FuncDecl)
+			checks := function != nil && (function.Name.Name == "Validate" || function.Name.Name == "check")
+			ast.Inspect(declared, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.SelectorExpr:
+					used[folder+" "+n.Sel.Name] = used[folder+" "+n.Sel.Name] || !checks
+				case *ast.TypeSpec:
+					settings[folder] = append(settings[folder], settingsOf(n, folder)...)
+				}
+				return true
+			})
+		}
+	})
+	delete(settings, "web/apidoc") // which its template reads
+	found := 0
+	for folder, names := range settings {
+		for _, name := range names {
+			found++
+			require.True(t, used[folder+" "+name], "%s: nothing reads %s", folder, name)
+		}
+	}
+	require.Greater(t, found, 250)
+}
+
+// settingsOf returns the fields of a Config, or those of a struct of the command line that are flags or arguments.
+func settingsOf(declared *ast.TypeSpec, folder string) (names []string) {
+	shape, ok := declared.Type.(*ast.StructType)
+	if !ok {
+		return nil
+	}
+	for _, field := range shape.Fields.List {
+		setting := declared.Name.Name == "Config"
+		if field.Tag != nil && folder == "host/cli" {
+			tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`"))
+			_, command := tag.Lookup("cmd")
+			setting = setting || tag.Get("help") != "" && !command
+		}
+		for _, name := range field.Names {
+			if setting {
+				names = append(names, name.Name)
+			}
+		}
+	}
+	return names
+}
+
 // eachFunction passes the functions of the module to visit, but for those of tests.
 func eachFunction(t *testing.T, visit func(where string, function *ast.FuncDecl)) {
+	t.Helper()
+	eachFile(t, func(_ string, files *token.FileSet, file *ast.File) {
+		for _, declared := range file.Decls {
+			if function, ok := declared.(*ast.FuncDecl); ok && function.Body != nil {
+				visit(files.Position(function.Pos()).String(), function)
+			}
+		}
+	})
+}
+
+// eachFile passes the source files of the module to visit, but for tests.
+func eachFile(t *testing.T, visit func(path string, files *token.FileSet, file *ast.File)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -91,15 +158,10 @@ func eachFunction(t *testing.T, visit func(where string, function *ast.FuncDecl)
 		}
 		files := token.NewFileSet()
 		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
+		if err == nil {
+			visit(path, files, file)
 		}
-		for _, declared := range file.Decls {
-			if function, ok := declared.(*ast.FuncDecl); ok && function.Body != nil {
-				visit(files.Position(function.Pos()).String(), function)
-			}
-		}
-		return nil
+		return err
 	})
 	require.NoError(t, err)
 }

@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"fmt"
 	"os"
 	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"regedge/wasm"
 )
 
 // TestTheReadmeHasEveryCommand, and none that is gone.
@@ -29,10 +26,4 @@ func TestTheReadmeHasEveryCommand(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, got)
-}
-
-func TestTheReadmeHasTheSizeOfTheComponent(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
-	require.Contains(t, string(readme), fmt.Sprintf("one WebAssembly component of %.1f MB.", float64(len(wasm.Component))/1e6))
 }
