@@ -51,9 +51,9 @@ func (m *Module) Instrument() ([]byte, error) {
 	if err := m.supported(); err != nil {
 		return nil, err
 	}
-	for _, e := range m.exports {
-		if strings.HasPrefix(e.name, exportPrefix) {
-			return nil, fmt.Errorf("core module exports the reserved name %q", e.name)
+	for _, name := range m.exports {
+		if strings.HasPrefix(name, exportPrefix) {
+			return nil, fmt.Errorf("core module exports the reserved name %q", name)
 		}
 	}
 	out := slices.Clone(preamble)

@@ -49,20 +49,13 @@ func Sections(binary []byte) ([]Section, error) {
 	return list, nil
 }
 
-// export is one export of a core module.
-type export struct {
-	name  string
-	kind  byte
-	index uint32
-}
-
 // Module is the outline of a core module: what it takes to check and rewrite it. The code
 // is not validated here; the compiler of the rewritten binary does that.
 type Module struct {
 	// Mutable holds the indices of the mutable globals that the module defines.
 	Mutable  []uint32
 	sections []Section
-	exports  []export
+	exports  []string // their names
 	globals  uint32
 }
 
@@ -147,14 +140,16 @@ func skipInitializer(r *reader) {
 
 func (m *Module) readExports(r *reader) {
 	for n := r.u32(); n > 0 && r.err == nil; n-- {
-		m.exports = append(m.exports, export{name: r.name(), kind: r.byte(), index: r.u32()})
+		m.exports = append(m.exports, r.name())
+		r.byte() // the kind
+		r.u32()  // the index
 	}
 }
 
 // Exports reports whether the module has exports of all the names.
 func (m *Module) Exports(names ...string) bool {
 	for _, name := range names {
-		if !slices.ContainsFunc(m.exports, func(e export) bool { return e.name == name }) {
+		if !slices.Contains(m.exports, name) {
 			return false
 		}
 	}
