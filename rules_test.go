@@ -109,14 +109,14 @@ func TestSettingsAreUsed(t *testing.T) {
 	require.Greater(t, found, 250)
 }
 
-// settingsOf returns the fields of a Config, or those of a struct of the command line that are flags or arguments.
+// settingsOf returns the fields of a Config (ReplicaConfig, too), or those of a struct of the command line that are flags or arguments.
 func settingsOf(declared *ast.TypeSpec, folder string) (names []string) {
 	shape, ok := declared.Type.(*ast.StructType)
 	if !ok {
 		return nil
 	}
 	for _, field := range shape.Fields.List {
-		setting := declared.Name.Name == "Config"
+		setting := strings.HasSuffix(declared.Name.Name, "Config")
 		if field.Tag != nil && folder == "host/cli" {
 			tag := reflect.StructTag(strings.Trim(field.Tag.Value, "`"))
 			_, command := tag.Lookup("cmd")
