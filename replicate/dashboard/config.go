@@ -55,6 +55,7 @@ type Dashboard struct {
 	client    *writer.Client
 	passwords *passwords
 	finished  finished
+	entries   entries
 	templates templates
 	api       apiPages
 	assets    map[string]web.Asset

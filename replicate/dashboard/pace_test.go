@@ -29,3 +29,25 @@ func TestAnAccountsFormsArePaced(t *testing.T) {
 	}
 	require.Contains(t, b.submit("/settings", "/settings/sign-out-everywhere").text(), "Sign in")
 }
+
+// TestAPersonsSignInsAreBounded: they are no attempts, which a success ends. A program with a password would else have all
+// others wait for its hashes.
+func TestAPersonsSignInsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	account := w.account("Acme", 0)
+	w.person("owner@example.com", account)
+	w.person("other@example.com", account)
+	b := w.browser()
+	for range 59 {
+		w.dashboard.NoteSignIn("owner@example.com")
+	}
+	b.requireIn("owner@example.com").submit("/settings", "/sign-out")
+	computed := w.dashboard.Hashes()
+	p := b.signIn("owner@example.com", password)
+	require.Equal(t, http.StatusTooManyRequests, p.StatusCode)
+	require.Contains(t, p.text(), "Try again in 16 minutes.")
+	require.Equal(t, computed, w.dashboard.Hashes(), "it costs nothing")
+	w.browser().requireIn("other@example.com")
+	w.pass(15 * time.Minute)
+	b.requireIn("owner@example.com")
+}

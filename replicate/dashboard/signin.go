@@ -177,6 +177,7 @@ func (d *Dashboard) enter(ctx context.Context, tx *sql.Tx, now int64, u *user, h
 	if err := d.forgetAttempts(ctx, tx, now, v, u.Email); err != nil {
 		return err
 	}
+	d.entries.note(u.Email, d.now())
 	return d.begin(ctx, tx, now, u.ID, hash, v)
 }
 

@@ -91,6 +91,9 @@ func (d *Dashboard) countAttempt(v *visit, email string, code bool) error {
 
 // checkAttempts returns a *throttledError when there were too many attempts already. It counts nothing.
 func (d *Dashboard) checkAttempts(v *visit, email string) error {
+	if err := d.entries.check(email, d.now()); err != nil {
+		return err
+	}
 	ctx, now := v.r.Context(), d.now().UnixMilli()
 	device := d.deviceOf(v)
 	known, err := knowsDevice(ctx, d.config.Ledger, device, email, now)

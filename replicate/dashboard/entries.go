@@ -1,0 +1,51 @@
+package dashboard
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// entriesPerPerson bounds the sign-ins of a person within attemptWindow. They are not attempts, which end with a success,
+	// and each computes a hash, for which all others wait.
+	entriesPerPerson = 60
+	// maxEntries bounds the people that are remembered.
+	maxEntries = 10_000
+)
+
+// entries counts sign-ins by e-mail address. It is safe for concurrent use.
+type entries struct {
+	mu sync.Mutex
+	of map[string]entryCount
+}
+
+type entryCount struct {
+	since time.Time
+	count int
+}
+
+// check returns a *throttledError for a person who has signed in too often.
+func (e *entries) check(email string, now time.Time) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := e.of[email]
+	if left := attemptWindow - now.Sub(c.since).Abs(); c.count >= entriesPerPerson && left > 0 {
+		return &throttledError{left}
+	}
+	return nil
+}
+
+// note counts a sign-in.
+func (e *entries) note(email string, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c, known := e.of[email]
+	if e.of == nil || !known && len(e.of) >= maxEntries {
+		e.of = map[string]entryCount{}
+	}
+	if now.Sub(c.since).Abs() >= attemptWindow {
+		c = entryCount{since: now}
+	}
+	c.count++
+	e.of[email] = c
+}
