@@ -73,3 +73,5 @@ func (l *Ledger) AddedBefore(e *Edge, now int64, left int) {
 
 // News is how many news are kept for an edge.
 func (e *Edge) News() int { return len(e.news) }
+
+const RetiredEpochs = retiredEpochs

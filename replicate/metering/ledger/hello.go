@@ -36,6 +36,9 @@ func (l *Ledger) classify(e *Edge, h *syncproto.Hello) (syncproto.Status, *Epoch
 	}
 	switch {
 	case e.Retired:
+		if known == nil && len(e.epochs) >= retiredEpochs {
+			known = e.epochs[e.Epoch]
+		}
 		if known == nil {
 			known = l.adopt(e, h)
 		}
@@ -87,6 +90,9 @@ func (l *Ledger) newEpoch(e *Edge, h *syncproto.Hello) *Epoch {
 	l.changes.epoch(e, epoch)
 	return epoch
 }
+
+// retiredEpochs bounds the epochs of a retired edge that are adopted: each stays, and its machine may be in other hands.
+const retiredEpochs = 32
 
 // adopt takes over an epoch that a restored ledger does not know.
 func (l *Ledger) adopt(e *Edge, h *syncproto.Hello) *Epoch {

@@ -383,6 +383,24 @@ func TestARetiredEdgeReportsOnlyWhatItWasLeased(t *testing.T) {
 	c.checkJournal(1)
 }
 
+// TestARetiredEdgeHasFewEpochs: each is a row, which stays. A restored ledger lacks some.
+func TestARetiredEdgeHasFewEpochs(t *testing.T) {
+	c := newCluster(t, 7)
+	c.calm = true
+	name := c.edges[0].name
+	e := c.ledger.Edge(name)
+	require.NoError(t, c.ledger.Retire(c.now, name, false))
+	for n := range uint64(300) {
+		r := c.ledger.Hello(c.now, e, &syncproto.Hello{Boot: n, Epoch: 1000 + n})
+		require.Equal(t, syncproto.Retired, r.Status)
+		require.Equal(t, 1000+min(n, ledger.RetiredEpochs-1), r.Epoch)
+	}
+	c.commit()
+	var kept int
+	require.NoError(t, c.db.QueryRow(`SELECT count(*) FROM node_epoch WHERE node = ?`, name).Scan(&kept))
+	require.Equal(t, ledger.RetiredEpochs, kept)
+}
+
 // TestRatesOfAKeyAreToldWhereItIsServed, and to no edge that has never seen it.
 func TestRatesOfAKeyAreToldWhereItIsServed(t *testing.T) {
 	f := newFixture(t, 1, "one", "two", "three")
