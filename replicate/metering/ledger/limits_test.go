@@ -341,48 +341,6 @@ func TestCompensationsAreEntered(t *testing.T) {
 	c.checkJournal(1)
 }
 
-// TestARetiredEdgeReportsOnlyWhatItWasLeased: whoever has its machine could make up usage of any key, for ever.
-func TestARetiredEdgeReportsOnlyWhatItWasLeased(t *testing.T) {
-	c := newCluster(t, 7)
-	c.calm = true
-	name := c.edges[0].name
-	e := c.ledger.Edge(name)
-	session := c.ledger.Hello(c.now, e, &syncproto.Hello{Boot: 1}).Session
-	notFound := syncproto.Pool{Kind: syncproto.NotFound, Subject: 1, Window: syncproto.Day(c.now)}
-	say(c.ledger, c.now, e, session, syncproto.Want{Pool: creditsOf1, Target: 6}, syncproto.Want{Pool: notFound, Target: 3})
-	leased := c.ledger.Account(1).Credits().Leased
-	require.Positive(t, leased)
-	require.NoError(t, c.ledger.Retire(c.now, name, false))
-	c.commit()
-	report := func(account, key int64, outcome charge.Outcome, count int64) syncproto.Usage {
-		return syncproto.Usage{Account: account, Key: key, Hour: syncproto.Hour(c.now), Endpoint: charge.Companies, Outcome: outcome, Count: count}
-	}
-	for seq, u := range []syncproto.Usage{
-		report(1, 1, charge.Found, -1), // of nothing that it had spent
-		report(1, 1, charge.Found, leased+1000), report(1, 1, charge.Found, 5), report(2, 2, charge.Found, 5),
-		report(1, 1, charge.NotFound, 50), report(2, 2, charge.NotFound, 1), report(2, 2, charge.Failed, 7), report(1, 1, charge.Failed, 2),
-	} {
-		c.ledger.Sync(c.now, e, &syncproto.Sync{Session: session, Batch: &syncproto.Batch{Seq: uint64(seq) + 1, Of: e.Epoch, Usage: []syncproto.Usage{u}}})
-		c.commit()
-	}
-	got := map[[2]int64]int64{}
-	rows, err := c.db.Query(`SELECT account, outcome, sum(count) FROM usage GROUP BY 1, 2`)
-	require.NoError(t, err)
-	defer rows.Close()
-	for rows.Next() {
-		var of [2]int64
-		var count int64
-		require.NoError(t, rows.Scan(&of[0], &of[1], &count))
-		got[of] = count
-	}
-	require.Equal(t, map[[2]int64]int64{{1, int64(charge.Found)}: leased, {1, int64(charge.NotFound)}: 3, {1, int64(charge.Failed)}: 2}, got)
-	require.EqualValues(t, leased, c.ledger.Account(1).Credits().Spent, "a late report is booked")
-	var later int
-	require.NoError(t, c.db.QueryRow(`SELECT count(*) FROM credit_entry WHERE note LIKE '%beyond the lease%'`).Scan(&later))
-	require.Zero(t, later)
-	c.checkJournal(1)
-}
-
 // TestARetiredEdgeHasFewEpochs: each is a row, which stays. A restored ledger lacks some.
 func TestARetiredEdgeHasFewEpochs(t *testing.T) {
 	c := newCluster(t, 7)

@@ -126,12 +126,8 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 	// invariant 2 must not depend on that.
 	for _, voids := range []bool{true, false} {
 		for i := range b.Usage {
-			u := b.Usage[i]
-			if e.Retired {
-				u.Count = of.owed(&u)
-			}
-			if u.Count != 0 && u.Count < 0 == voids {
-				l.bookUsage(now, e, of, over, &u)
+			if u := &b.Usage[i]; u.Count < 0 == voids {
+				l.bookUsage(now, e, of, over, u)
 			}
 		}
 	}
@@ -142,23 +138,6 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 	for _, u := range b.Unresolved {
 		l.changes.Unresolved = append(l.changes.Unresolved, UnresolvedRow{u, e.Name})
 	}
-}
-
-// owed is how much of a row of usage the leases of an epoch can have paid for. More of a retired edge is not believed: its
-// machine may be in other hands.
-func (e *Epoch) owed(u *syncproto.Usage) int64 {
-	id := syncproto.Pool{Kind: syncproto.Credits, Subject: u.Account}
-	if u.Outcome == charge.NotFound {
-		id = syncproto.Pool{Kind: syncproto.NotFound, Subject: u.Key, Window: syncproto.DayOfHour(u.Hour)}
-	}
-	h := e.leases[id]
-	switch {
-	case h == nil:
-		return 0
-	case u.Outcome == charge.Failed:
-		return u.Count
-	}
-	return max(min(u.Count, h.Outstanding()), -h.Spent)
 }
 
 // supersede ends an epoch whose edge holds leases that differ from the ledger's: the edge is told to
