@@ -74,7 +74,7 @@ class Client:
             raise ValueError("timeout must be positive; max_retries and max_wait must not be negative")
         self._secure, self._host = parts.scheme == "https", parts.hostname
         # Never None, for which http.client takes the last part of an IPv6 address.
-        self._port = parts.port or (443 if self._secure else 80)
+        self._port = parts.port if parts.port is not None else 443 if self._secure else 80
         self._prefix = parts.path.rstrip("/")
         self._timeout, self._max_retries, self._max_wait = timeout, max_retries, max_wait
         own = {"Authorization": f"Bearer {api_key}", "User-Agent": _USER_AGENT, "Accept": "application/json"}

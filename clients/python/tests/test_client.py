@@ -520,6 +520,7 @@ class ClientTest(unittest.TestCase):
             for address, host, port in (
                 ("http://api.example.org", "api.example.org", 80),
                 ("https://api.example.org/", "api.example.org", 443),
+                ("http://api.example.org:0", "api.example.org", 0),
                 ("http://[2001:db8::10]", "2001:db8::10", 80),
                 ("https://[2001:db8::cafe]/registry", "2001:db8::cafe", 443),
             ):
