@@ -204,31 +204,52 @@ func chargeOnHangingDisk(t *testing.T) (c *centre, e *edge, disk hangingDir, acc
 	return
 }
 
+// repeats are how a client asks again for what it may have been charged for.
+var repeats = map[string]func(r charge.Request) charge.Request{
+	"of the request": func(r charge.Request) charge.Request { return r },
+	"of its Idempotency-Key": func(r charge.Request) charge.Request {
+		again := request(r.Account, r.Outcome)
+		again.IdempotencyHash, again.TargetHash = r.IdempotencyHash, r.TargetHash
+		return again
+	},
+}
+
+// keyedRequest is a request with an Idempotency-Key.
+func keyedRequest(account int64) charge.Request {
+	r := request(account, charge.Found)
+	r.IdempotencyHash, r.TargetHash = strings.Repeat("ab", charge.HashLength/2), strings.Repeat("cd", charge.HashLength/2)
+	return r
+}
+
 // TestARepeatIsNotAnsweredFromAFailedWrite has the write of a charge hang and fail while the same
 // request comes again. The repeat is answered only by a charge of its own.
 func TestARepeatIsNotAnsweredFromAFailedWrite(t *testing.T) {
-	c, e, disk, account := startOnHangingDisk(t)
-	defer func() { e.stop() }()
-	c.cutAfterReport(e, account, 1)
+	for name, again := range repeats {
+		t.Run(name, func(t *testing.T) {
+			c, e, disk, account := startOnHangingDisk(t)
+			defer func() { e.stop() }()
+			c.cutAfterReport(e, account, 1)
 
-	r := request(account, charge.Found)
-	disk.id.Store(&r.ID)
-	first, repeat := make(chan string, 1), make(chan string, 1)
-	go func() { first <- e.Charge(t.Context(), r).Code }()
-	<-disk.entered
-	go func() { repeat <- e.Charge(t.Context(), r).Code }()
-	select {
-	case code := <-repeat:
-		t.Errorf("answered %q while its record was being written", code)
-	case <-time.After(100 * time.Millisecond): // it waits for the write
+			r := keyedRequest(account)
+			disk.id.Store(&r.ID)
+			first, repeat := make(chan string, 1), make(chan string, 1)
+			go func() { first <- e.Charge(t.Context(), r).Code }()
+			<-disk.entered
+			go func() { repeat <- e.Charge(t.Context(), again(r)).Code }()
+			select {
+			case code := <-repeat:
+				t.Errorf("answered %q while its record was being written", code)
+			case <-time.After(100 * time.Millisecond): // it waits for the write
+			}
+			close(disk.fail)
+			require.Equal(t, charge.MeteringUnavailable, <-first)
+			if !t.Failed() {
+				require.Equal(t, "", <-repeat)
+			}
+			c.cut["one"].Store(false)
+			eventually(t, func() bool { return c.read(account).Spent == 2 }, "the repeat is charged")
+		})
 	}
-	close(disk.fail)
-	require.Equal(t, charge.MeteringUnavailable, <-first)
-	if !t.Failed() {
-		require.Equal(t, "", <-repeat)
-	}
-	c.cut["one"].Store(false)
-	eventually(t, func() bool { return c.read(account).Spent == 2 }, "the repeat is charged")
 }
 
 // TestVoidsAndBatchesWaitForTheWrite has the write of a charge hang and fail while the charge
@@ -315,6 +336,23 @@ func TestADiskThatHangsHoldsUpOneCharge(t *testing.T) {
 	require.EqualValues(t, 3, c.read(account).Spent)
 }
 
+// TestAChargeBehindAWriteIsNotAnsweredIfItsOwnFails: nothing of it is in the journal.
+func TestAChargeBehindAWriteIsNotAnsweredIfItsOwnFails(t *testing.T) {
+	_, e, disk, account, first := chargeOnHangingDisk(t)
+	defer func() { e.stop() }()
+	r, second := request(account, charge.Found), make(chan string, 1)
+	disk.refused.Store(&r.ID)
+	go func() { second <- e.Charge(t.Context(), r).Code }()
+	select {
+	case code := <-second:
+		t.Errorf("answered %q while another charge was being written", code)
+	case <-time.After(100 * time.Millisecond): // it waits for that write
+	}
+	close(disk.goOn)
+	require.Equal(t, "", <-first)
+	require.Equal(t, charge.MeteringUnavailable, <-second)
+}
+
 // TestAChargeThatWasGivenUpIsNeverAnswered: as long as it stands and is going to be voided nothing is charged, and then no
 // repeat of it.
 func TestAChargeThatWasGivenUpIsNeverAnswered(t *testing.T) {
@@ -345,20 +383,11 @@ func TestAChargeThatWasGivenUpIsNeverAnswered(t *testing.T) {
 
 // TestARepeatIsNotAnsweredByAChargeThatIsTakenBack: repeats that came before a charge was given up wait with it.
 func TestARepeatIsNotAnsweredByAChargeThatIsTakenBack(t *testing.T) {
-	for name, repeat := range map[string]func(r charge.Request) charge.Request{
-		"of the request": func(r charge.Request) charge.Request { return r },
-		"of its Idempotency-Key": func(r charge.Request) charge.Request {
-			again := request(r.Account, r.Outcome)
-			again.IdempotencyHash, again.TargetHash = r.IdempotencyHash, r.TargetHash
-			return again
-		},
-	} {
+	for name, repeat := range repeats {
 		t.Run(name, func(t *testing.T) {
 			c, e, disk, account, first := chargeOnHangingDisk(t)
 			defer func() { e.stop() }()
-			r := request(account, charge.Found)
-			r.IdempotencyHash, r.TargetHash = strings.Repeat("ab", charge.HashLength/2), strings.Repeat("cd", charge.HashLength/2)
-			given := make(chan string, 1)
+			r, given := keyedRequest(account), make(chan string, 1)
 			go func() { given <- e.Charge(t.Context(), r).Code }()
 			var repeats sync.WaitGroup
 			var mu sync.Mutex
