@@ -76,6 +76,10 @@ func TestAWriterThatIsLostAgainIsLoggedAgain(t *testing.T) {
 		require.NoError(t, m.Exchange(t.Context()))
 		require.Equal(t, outages, strings.Count(log.String(), "does not answer"))
 	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, m.Exchange(ended))
+	require.Equal(t, 2, strings.Count(log.String(), "does not answer"), "nothing was asked of it at the end")
 }
 
 // TestAWriterThatIsLostAgainAndAgainFillsNoLog, as one whose disk is full. A later outage is logged again.
