@@ -316,11 +316,15 @@ func shown(s *Server, method, target string, fields ...handler.Header) *exchange
 func TestAPageGetsAllFieldsOfItsRequest(t *testing.T) {
 	var got []string
 	s, _ := without(t, Config{Pages: func(r *httprouter.Router) {
-		r.GET("/page", func(_ http.ResponseWriter, q *http.Request, _ httprouter.Params) { got = q.Header.Values("X-Twice") })
+		r.GET("/page", func(w http.ResponseWriter, q *http.Request, _ httprouter.Params) {
+			got = q.Header.Values("X-Twice")
+			w.Header()["Link"] = got
+		})
 	}})
 	e := shown(s, "GET", "/page", handler.Header{Name: "x-twice", Value: "a"}, handler.Header{Name: "X-Twice", Value: "b"})
 	require.Equal(t, 200, e.response.Status)
 	require.Equal(t, []string{"a", "b"}, got)
+	require.Subset(t, e.response.Headers, []handler.Header{{Name: "Link", Value: "a"}, {Name: "Link", Value: "b"}})
 	require.Equal(t, "nosniff", valueOf(e.response.Headers, "X-Content-Type-Options"))
 	require.Equal(t, "no-store", valueOf(shown(s, "GET", "/readyz").response.Headers, "Cache-Control"))
 	for _, method := range []string{"PUT", "DELETE", "PATCH", "OPTIONS", "BREW"} {
