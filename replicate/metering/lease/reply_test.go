@@ -135,6 +135,15 @@ func TestAnEndedEpochWaitsForTheLastGrants(t *testing.T) {
 	require.True(t, edge.session.complete)
 }
 
+// TestAReplyOfAnEndedSessionOpensNone: the writer does not know that one any more.
+func TestAReplyOfAnEndedSessionOpensNone(t *testing.T) {
+	edge, _ := granted(t, 10)
+	late := news(edge, 2, 10)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Stranger, Session: edge.session.id}, true)
+	edge.Apply(start, late, false)
+	require.True(t, edge.Greeting())
+}
+
 // TestARecallOfNothingIsNotUrgent: the edge would send one message after the other.
 func TestARecallOfNothingIsNotUrgent(t *testing.T) {
 	edge, _ := granted(t, 0)
