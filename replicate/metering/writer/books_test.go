@@ -154,6 +154,9 @@ func TestPeopleOfAnAccountAreShownOnce(t *testing.T) {
 	people := func() [2][]string {
 		a, err := client.Account(t.Context(), account)
 		require.NoError(t, err)
+		listed, err := client.Accounts(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, listed, a)
 		return [2][]string{a.Owners, a.Invited}
 	}
 	for _, email := range []string{"b@example.com", "a@example.com"} {

@@ -173,4 +173,9 @@ func TestTheWriterShowsItsState(t *testing.T) {
 	_, err = config.Ledger.Exec(`UPDATE node SET declared = 1 WHERE name = 'edge-1'`)
 	require.NoError(t, err)
 	require.Zero(t, scrapeWriter(t, restored)[`regedge_writer_nodes{state="awaited"}`])
+
+	require.NoError(t, config.Ledger.Close())
+	got = scrapeWriter(t, restored)
+	require.NotContains(t, got, "regedge_writer_restoring", "of a ledger that can't be read nothing is said")
+	require.NotContains(t, got, `regedge_writer_nodes{state="in_service"}`)
 }
