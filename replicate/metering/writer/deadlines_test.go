@@ -164,6 +164,22 @@ func TestAChangeThatMayHaveBeenMadeStaysUncertain(t *testing.T) {
 	})
 }
 
+// TestWhoWaitsForAnAnswerIsToldSo until it has come.
+func TestWhoWaitsForAnAnswerIsToldSo(t *testing.T) {
+	waits := false
+	s := scripted{func(r *http.Request) (*http.Response, error) {
+		require.True(t, waits)
+		return answers(200, `[]`)(r)
+	}}
+	client := NewClient("http://writer", "token", &http.Client{Transport: &s}).Watched(func() func() {
+		waits = true
+		return func() { waits = false }
+	})
+	_, err := client.Plans(t.Context())
+	require.NoError(t, err)
+	require.False(t, waits)
+}
+
 // TestAWriterEndsThoughItsLedgerHangs: the one that takes over waits some seconds then.
 func TestAWriterEndsThoughItsLedgerHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
