@@ -319,3 +319,14 @@ func TestATokensFileMayBeOfAnEditor(t *testing.T) {
 		require.Equal(t, "a-token", token)
 	}
 }
+
+// TestTheDashboardHasWhatItsFlagsSay: private webhooks for development alone, and pages of which only those that exist are linked.
+func TestTheDashboardHasWhatItsFlagsSay(t *testing.T) {
+	f := dashboardFlags{DashboardURL: "https://d.example", ReferenceURL: "https://r.example"}
+	for _, is := range []bool{false, true} {
+		f.PrivateWebhooks = is
+		c := f.config(writer.Config{OperatorToken: "of operators"}, !is, is)
+		require.Equal(t, []any{f.DashboardURL, f.ReferenceURL, "of operators"}, []any{c.URL, c.ReferenceURL, c.OperatorToken})
+		require.Equal(t, []bool{is, !is, is}, []bool{c.PrivateWebhooks, c.Mail, c.Secure})
+	}
+}

@@ -253,16 +253,22 @@ type listReleases func(context.Context) ([]push.Release, error)
 // dashboard makes the pages of a writer that was opened with config. mails says that there is a mail server,
 // secure that people reach the pages over TLS; list may be nil.
 func (f *dashboardFlags) dashboard(centre *writer.Writer, config writer.Config, mails, secure bool, list listReleases) (*dashboard.Dashboard, error) {
-	pages, err := dashboard.New(dashboard.Config{
-		Writer: centre, Ledger: config.Ledger, OperatorToken: config.OperatorToken,
-		Releases: list, URL: f.DashboardURL, ReferenceURL: f.ReferenceURL, Secure: secure,
-		PrivateWebhooks: f.PrivateWebhooks, Mail: mails,
-		Client: config.Client, Now: config.Now, Logger: config.Logger,
-	})
+	of := f.config(config, mails, secure)
+	of.Writer, of.Releases = centre, list
+	pages, err := dashboard.New(of)
 	if err != nil {
 		return nil, fmt.Errorf("make dashboard: %w", err)
 	}
 	return pages, nil
+}
+
+func (f *dashboardFlags) config(config writer.Config, mails, secure bool) dashboard.Config {
+	return dashboard.Config{
+		Ledger: config.Ledger, OperatorToken: config.OperatorToken,
+		URL: f.DashboardURL, ReferenceURL: f.ReferenceURL, Secure: secure,
+		PrivateWebhooks: f.PrivateWebhooks, Mail: mails,
+		Client: config.Client, Now: config.Now, Logger: config.Logger,
+	}
 }
 
 // releases lists the releases of the registry's primary; it is nil without one.
