@@ -1,11 +1,13 @@
 package load
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
@@ -53,6 +55,7 @@ func TestADraftThatHasAnotherNameByNowIsNotTaken(t *testing.T) {
 		"replaced": func(draft, target string) error {
 			return errors.Join(os.Rename(draft, target), os.WriteFile(draft, nil, 0o600))
 		},
+		"begun again": func(draft, _ string) error { return errors.Join(os.Remove(draft), os.WriteFile(draft, nil, 0o600)) },
 	} {
 		d := &draft{target: filepath.Join(t.TempDir(), "registry.db")}
 		require.NoError(t, os.WriteFile(d.path(), []byte("whole"), 0o600))
@@ -91,4 +94,12 @@ func TestADraftReplacesNoRegistryThatWasMadeMeanwhile(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(content))
 	}
+}
+
+// TestTheIDOfAReleaseHasItsTimeInUTC, so that ids sort by time wherever they are made.
+func TestTheIDOfAReleaseHasItsTimeInUTC(t *testing.T) {
+	at := time.Date(2026, 11, 21, 7, 15, 0, 0, time.FixedZone("", 5*3600+1800))
+	id, err := NewReleaseID(at, bytes.NewReader([]byte{0x1a, 0x2b, 0x3c}))
+	require.NoError(t, err)
+	require.Equal(t, "20261121T014500Z-1a2b3c", id)
 }
