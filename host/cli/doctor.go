@@ -23,6 +23,7 @@ type doctorCommands struct {
 	Writer  doctorWriter  `cmd:"" help:"The writer, by the flags and variables of regedge writer."`
 	Primary doctorPrimary `cmd:"" help:"A primary, by the flags and variables of regedge primary."`
 	Replica doctorReplica `cmd:"" help:"A replica, by the flags and variables of regedge replica."`
+	Meter   doctorMeter   `cmd:"" help:"A meter beside Spin, by the flags and variables of regedge meter."`
 	Client  doctorClient  `cmd:"" help:"What operators' commands need, and how the nodes are."`
 }
 
@@ -278,6 +279,43 @@ func (c *doctorReplica) Run(ctx context.Context, m *Main) error {
 	}
 	e.Size("size", sqld.File(c.Dir))
 	e.Disk("disk", c.Dir)
+	return tell(m, e.Findings, c.JSON)
+}
+
+type doctorMeter struct {
+	meterCommand
+	doctorFlags
+	printFlag
+}
+
+// Help is the text below the usage.
+func (c *doctorMeter) Help() string { return doctorHelp }
+
+// Validate refuses contradicting flags.
+func (c *doctorMeter) Validate() error {
+	return errors.Join(c.meterCommand.Validate(), c.doctorFlags.check())
+}
+
+// Run examines a meter.
+func (c *doctorMeter) Run(ctx context.Context, m *Main) error {
+	defer m.examining("meter")()
+	e := c.exam(m, "meter")
+	noteKeys(e, c.TLSCert, c.TLSKey, c.TokenFile, c.MeterTokenFile)
+	address := doctor.Dialable(c.Listen)
+	if c.TLSCert != "" {
+		address = "https://" + address
+		e.Certificate("certificate", c.TLSCert, c.TLSKey, "")
+	}
+	e.Answers(ctx, "meter", address)
+	if shared, err := readToken(c.MeterToken, c.MeterTokenFile); err != nil {
+		noteTokenFile(e, err)
+	} else if shared == "" {
+		e.Wrong("meter token", "set REGEDGE_METER_TOKEN, or give --meter-token-file", "there is none")
+	}
+	e.State(c.State)
+	token, err := readToken(c.Token, c.TokenFile)
+	noteTokenFile(e, err)
+	e.Writer(ctx, c.Writer, token, doctor.EdgeToken)
 	return tell(m, e.Findings, c.JSON)
 }
 

@@ -367,6 +367,22 @@ func TestDoctorFindsADiskThatIsNearlyFull(t *testing.T) {
 	disk().says(doctor.Wrong, "journal", "damaged segments were set aside", "smartctl")
 }
 
+// TestDoctorExaminesAMeter that is well.
+func TestDoctorExaminesAMeter(t *testing.T) {
+	c := startCentre(t)
+	node, err := c.client.AddNode(t.Context(), "spin")
+	require.NoError(t, err)
+	flags := []string{"--writer", c.url(), "--state", c.path("spin"), "--token", node.Token, "--meter-token", "a-secret-of-the-component"}
+	p := start(append([]string{"meter", "--listen", "127.0.0.1:0"}, flags...)...)
+	t.Cleanup(func() { p.halt() })
+	require.True(t, p.await(func() bool { return p.addr("meter") != "" }), p.stderr.String())
+	d := diagnose(t, time.Now, append([]string{"meter", "--listen", p.addr("meter")}, flags...)...)
+	require.Zero(t, d.Wrong, "%+v", d.Findings)
+	d.says(doctor.OK, "meter", p.addr("meter")+" answers in", "")
+	d.says(doctor.OK, "token of the node", "", "")
+	d.says(doctor.OK, "state", "", "")
+}
+
 // TestDoctorExaminesTheUnitsOfAMachine: the units of deploy/systemd, with other folders and addresses.
 func TestDoctorExaminesTheUnitsOfAMachine(t *testing.T) {
 	c := startCentre(t)
@@ -427,6 +443,12 @@ func TestDoctorExaminesTheUnitsOfAMachine(t *testing.T) {
 	require.Contains(t, out, "WRONG  primary@registry: configuration: its unit is enabled, and "+etc+"/primary-registry.env is missing")
 	require.Contains(t, out, "else systemctl disable regedge-primary@registry\n")
 	require.NotContains(t, out, "primary@access")
+
+	put("meter.env", "REGEDGE_LISTEN="+closed+"\nREGEDGE_WRITER="+c.url()+"\nREGEDGE_TOKEN=wrong\n")
+	out, _ = run()
+	require.Contains(t, out, "WRONG  meter: meter: nothing listens at "+closed)
+	require.Contains(t, out, "WRONG  meter: meter token: there is none")
+	require.Contains(t, out, "WRONG  meter: token of the node: the writer refuses it")
 
 	put("litestream.env", "")
 	put("litestream.yml", "addr: "+closed+"\n")

@@ -27,7 +27,7 @@ type Service struct {
 }
 
 // commands are the commands of regedge that run as services of a cluster.
-var commands = []string{"primary", "writer", "replica", "edge"}
+var commands = []string{"primary", "writer", "replica", "edge", "meter"}
 
 // onceOnly are arguments for a single start.
 var onceOnly = []string{"--restored", "--take-over"}
