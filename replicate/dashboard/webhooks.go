@@ -103,7 +103,15 @@ func (d *Dashboard) setWebhook(v *visit) (answer, error) {
 	hook := notice.Target{Account: v.user.Account, URL: typed.Typed, Low: low}
 	act := v.act("set webhook", v.user.Account, fmt.Sprintf("at %s, below %d credits", hostOf(hook.URL), low))
 	return d.changeWebhook(v, act, func(ctx context.Context, tx *sql.Tx, now int64, secret string) (taken bool, err error) {
-		return notice.SetWebhook(ctx, tx, now, hook, secret, false)
+		before, err := notice.ReadWebhook(ctx, tx, hook.Account)
+		if err != nil {
+			return false, err
+		}
+		taken, err = notice.SetWebhook(ctx, tx, now, hook, secret, false)
+		if err == nil && before != nil && before.URL == hook.URL && before.Low == hook.Low {
+			err = notice.ErrRepeated
+		}
+		return taken, err
 	})
 }
 
@@ -145,11 +153,19 @@ func (d *Dashboard) renewWebhook(v *visit) (answer, error) {
 		if err != nil {
 			return false, err
 		}
+		// As it is, to see whether it has this form's secret already.
+		if taken, err = notice.SetWebhook(ctx, tx, now, *hook, secret, false); err != nil {
+			return false, err
+		}
+		if taken {
+			return true, notice.ErrRepeated
+		}
 		return notice.SetWebhook(ctx, tx, now, *hook, secret, true)
 	})
 }
 
-// changeWebhook changes the webhook, and shows the new secret if change reports that it is taken.
+// changeWebhook changes the webhook, and shows the new secret if change reports that it is taken. Nothing is changed after
+// notice.ErrRepeated.
 func (d *Dashboard) changeWebhook(v *visit, act writer.Act, change func(ctx context.Context, tx *sql.Tx, now int64, secret string) (taken bool, err error)) (answer, error) {
 	// The secret derives from the form: sent twice, the form sets it once, and shows it each time.
 	secret, taken := webhook.Secret([24]byte(macOf(v.secret, "webhook "+v.field("token")))), false
@@ -157,6 +173,9 @@ func (d *Dashboard) changeWebhook(v *visit, act writer.Act, change func(ctx cont
 		taken, err = change(ctx, tx, now, secret)
 		return err
 	})
+	if errors.Is(err, notice.ErrRepeated) {
+		err = nil // the form was sent twice
+	}
 	switch {
 	case err != nil:
 		return answer{}, err

@@ -59,8 +59,12 @@ func TestAnOwnerIsToldByAWebhook(t *testing.T) {
 	require.NotNil(t, first, b.seen.body)
 	require.NotEqual(t, secret[1], first[1])
 	require.Equal(t, first, hookSecret.FindStringSubmatch(b.do(http.MethodPost, "/settings/webhook/secret", renew).text()), "a form that is sent twice changes once")
+	require.Equal(t, 1, w.count(`SELECT count(*) FROM audit WHERE act = 'renew secret of webhook'`), "and is one act")
 	secret = first
-	require.Contains(t, b.setWebhook(receiver.URL+"/new", "600").text(), "The webhook is saved.")
+	for range 2 {
+		require.Contains(t, b.setWebhook(receiver.URL+"/new", "600").text(), "The webhook is saved.")
+	}
+	require.Equal(t, 2, w.count(`SELECT count(*) FROM audit WHERE act = 'set webhook'`), "the second time nothing is changed")
 	require.NotContains(t, b.seen.text(), "whsec_", "the secret stays")
 
 	require.Contains(t, b.submit("/settings/webhook", "/settings/webhook/test").text(), "A test is on its way.")
