@@ -131,7 +131,8 @@ func TestFlagsThatCanNotBeMeantAreRefused(t *testing.T) {
 		require.ErrorContains(t, refused.Validate(), want)
 	}
 	require.NoError(t, (&primaryCommand{Listen: "127.0.0.1:1", Replication: "127.0.0.1:1", sqldFlags: files}).Validate())
-	require.NoError(t, (&replicaCommand{Listen: "127.0.0.1:1"}).Validate())
+	require.NoError(t, (&replicaCommand{Listen: "127.0.0.1:1", Primary: "http://127.0.0.1:1"}).Validate())
+	require.NoError(t, (&replicaCommand{Listen: "127.0.0.1:1", Primary: "https://127.0.0.1:1", sqldFlags: files}).Validate())
 	require.NoError(t, (&trustToken{}).Validate())
 }
 

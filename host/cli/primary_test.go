@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,6 +160,31 @@ func TestAPrimaryHasItsLinkAndItsMirror(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, c.Mirror, config.Mirror.URL.String())
 	require.Equal(t, c.Upload, config.Mirror.Upload)
+}
+
+// TestAPrimarysAddressIsResolvedAndNamed: its server takes no names, and says of an address that is in use only that.
+func TestAPrimarysAddressIsResolvedAndNamed(t *testing.T) {
+	dir := t.TempDir()
+	made, err := pki.Create(filepath.Join(dir, "trust"), time.Now)
+	require.NoError(t, err)
+	cert, key, err := made.Certificate("primary", "localhost")
+	require.NoError(t, err)
+	putAwaySigningKeys(t, filepath.Join(dir, "trust"))
+	primary := func(listen string) string {
+		code, said := ran("primary", "--sqld", "echo", "--dir", filepath.Join(dir, "primary"), "--listen", listen, "--replication", "127.0.0.1:0",
+			"--jwt-key", made.PrimaryKeyFile("access"), "--tls-ca", made.AuthorityFile(), "--tls-cert", cert, "--tls-key", key)
+		require.Equal(t, exitFailure, code, said)
+		return said
+	}
+	for listen, want := range map[string]string{"LocalHost:0": `(127\.0\.0\.1|\[::1\]):0`, "0.0.0.0:0": `0\.0\.0\.0:0`, ":0": `\[::\]:0`} {
+		require.Regexp(t, "--http-listen-addr "+want+" ", primary(listen))
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	said := primary(taken.Addr().String())
+	require.Contains(t, said, "open the port for queries: listen tcp4 "+taken.Addr().String()+": bind: address already in use\nhint: is regedge running already")
+	require.NotContains(t, said, "--http-listen-addr", "its server is not started")
 }
 
 // TestNoEdgeHoldsUpAPrimary sends every statement in every way that an edge has: through its replica,

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/url"
 	"path/filepath"
 
 	"regedge/host/hint"
@@ -50,7 +52,21 @@ func (c *replicaCommand) Validate() error {
 	if given != 0 && given != 3 {
 		return errors.New("--tls-ca, --tls-cert and --tls-key go together")
 	}
-	return errors.Join(checkAddress("--listen", c.Listen), c.sqldFlags.check())
+	return errors.Join(checkAddress("--listen", c.Listen), c.checkPrimary(), c.sqldFlags.check())
+}
+
+// checkPrimary refuses an address that sqld would try for ever without a word of what is wrong with it.
+func (c *replicaCommand) checkPrimary() error {
+	at, err := url.Parse(c.Primary)
+	switch {
+	case err != nil || at.Hostname() == "" || at.Scheme != "http" && at.Scheme != "https":
+		return fmt.Errorf("--primary is an address such as https://centre.example.org:5181; got %q", c.Primary)
+	case at.Scheme == "http" && c.CA != "":
+		return errors.New("--primary begins with https:// where --tls-ca, --tls-cert and --tls-key are given")
+	case at.Scheme == "https" && c.CA == "":
+		return errors.New("--primary with https:// needs --tls-ca, --tls-cert and --tls-key")
+	}
+	return nil
 }
 
 // Run runs the replica until ctx is done.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -96,7 +97,10 @@ func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.C
 		registry.MustRegister(traffic(config.Traffic)...)
 		services = append(services, service.Metrics(listener, registry, f.Pprof, log))
 	}
-	return service.Run(ctx, services...)
+	if err = service.Run(ctx, services...); errors.Is(err, syscall.EADDRINUSE) {
+		err = hint.With(err, "is regedge running already, or does another program have that address (ss -ltnp)?")
+	}
+	return err
 }
 
 // traffic shows what a primary and its replicas send and receive.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,6 +89,9 @@ func (s *Server) start() (err error) {
 		}
 	}
 	if s.GRPC != "" && s.Link != nil {
+		if config.HTTP, err = unused(config.HTTP); err != nil {
+			return fmt.Errorf("open the port for queries: %w", err)
+		}
 		if r.gate, err = openGate(&config, r.output); err != nil {
 			return fmt.Errorf("open the replication port: %w", err)
 		}
@@ -120,6 +124,25 @@ func (s *Server) start() (err error) {
 		r.beside.Go(func() { s.keepUploaded(r) })
 	}
 	return nil
+}
+
+// unused is an address at which sqld can listen, which takes no names and does not say of which address it failed.
+func unused(address string) (string, error) {
+	at, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		return "", err
+	}
+	network := "tcp"
+	if at.IP == nil {
+		at.IP = net.IPv6unspecified
+	} else if at.IP.To4() != nil {
+		network = "tcp4"
+	}
+	listener, err := net.ListenTCP(network, at)
+	if err != nil {
+		return "", err
+	}
+	return at.String(), listener.Close()
 }
 
 // start starts the process on a thread that lives as long as the process: the kernel takes that
