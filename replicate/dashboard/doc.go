@@ -26,7 +26,7 @@
 //	config.go                      what a dashboard needs
 //
 //	signin.go, secondstep.go, session.go, device.go    signing in
-//	throttle.go, lane.go           how often, and how many passwords are hashed at once
+//	throttle.go, entries.go, lane.go   how often, and how many passwords are hashed at once
 //	password.go, guessable.go, code.go, qr.go          passwords and codes
 //	invitation.go, settings.go, twofactor.go, agent.go a person's own sign-in
 //

@@ -8,7 +8,7 @@
 //	lock                          locked by the process that owns the directory
 //	journal-0000000000000007.log  a segment of the journal, numbered from 1
 //	batches-00020450.log          the batches reported on one UTC day (days since 1970)
-//	*.log.corrupt                 a segment or batches that were damaged, for the operator
+//	*.corrupt                     a segment or batches that were damaged, for the operator
 //
 // Both kinds of log are a sequence of frames (frame.go), each with a checksum and bound to its file
 // and its place there. Package lease encodes the records of a segment; a record of the archive is an

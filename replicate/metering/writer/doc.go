@@ -16,6 +16,7 @@
 //	offenders.go, refusals.go             messages that the database refuses; a log of failures that is not flooded
 //	holder.go, ledgerfile.go              who holds the ledger; a ledger whose file is gone
 //	sync.go, reports.go, requestlog.go    what edges send: usage and wants, their state, the last requests
+//	inflight.go                           how many messages of a node are answered at once
 //	projector.go, projection.go           the access database: when it is written, and what
 //
 //	routes.go                             the API: all calls, and who may make each
