@@ -122,14 +122,19 @@ func insertAct(ctx context.Context, tx *sql.Tx, now int64, act Act) error {
 	return err
 }
 
-// truncateDetail shows what can't be printed as the replacement character, and keeps at most maxDetail bytes.
-func truncateDetail(detail string) string {
-	detail = strings.Map(func(c rune) rune {
+// printable shows what can't be printed as the replacement character.
+func printable(detail string) string {
+	return strings.Map(func(c rune) rune {
 		if unprintable(c) {
 			return unicode.ReplacementChar
 		}
 		return c
 	}, detail)
+}
+
+// truncateDetail keeps at most maxDetail bytes of what printable returns.
+func truncateDetail(detail string) string {
+	detail = printable(detail)
 	if len(detail) > maxDetail {
 		detail = detail[:maxDetail]
 	}
@@ -151,7 +156,7 @@ func (w *Writer) withRequestAct(r *http.Request, p httprouter.Params, actor stri
 	}
 	var compact bytes.Buffer
 	if json.Compact(&compact, body) == nil {
-		act.Detail = compact.String()
+		act.Detail = printable(compact.String()) // as it is stored: its length is checked
 	}
 	return r.WithContext(WithAct(r.Context(), act))
 }

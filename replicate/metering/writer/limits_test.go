@@ -230,9 +230,12 @@ func TestTheAuditLogHasAllOfARequest(t *testing.T) {
 		return page.Data[0]
 	}
 	before, path := last(), "/v1/account/keys/"+decimal(ann.key.ID)
-	filled := `{"name":"` + strings.Repeat("x", maxDetail) + `","name":"ok","allowed_addresses":["0.0.0.0/0"]}`
-	answer, code := ownAsk(w, ann.token, http.MethodPatch, path, filled)
-	require.Equal(t, "malformed", code, answer.Body)
+	var answer *httptest.ResponseRecorder
+	for _, filling := range []string{strings.Repeat("x", maxDetail), strings.Repeat("\x7f", maxDetail/3), strings.Repeat("\xff", maxDetail/3)} { // stored as three bytes
+		var code string
+		answer, code = ownAsk(w, ann.token, http.MethodPatch, path, `{"name":"`+filling+`","name":"ok","allowed_addresses":["0.0.0.0/0"]}`)
+		require.Equal(t, "malformed", code, answer.Body)
+	}
 	for _, at := range []string{strings.Repeat("0", 9000) + decimal(ann.key.ID), "+" + decimal(ann.key.ID)} {
 		answer, _ = ownAsk(w, ann.token, http.MethodPatch, "/v1/account/keys/"+at, `{"name":"ok"}`)
 		require.Equal(t, http.StatusNotFound, answer.Code, "an act is named by its path")
