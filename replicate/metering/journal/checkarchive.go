@@ -54,11 +54,12 @@ func (a *reportArchive) mend(day int32, damaged *[]string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.copyTo(aside, name); err != nil {
-		return err
+	err = a.copyTo(aside, name)
+	if err == nil {
+		err = a.writeReadable(name+copySuffix, day)
 	}
-	if err := a.writeReadable(name+copySuffix, day); err != nil {
-		return err
+	if err != nil { // the disk may be full: the next attempt makes another copy
+		return errors.Join(err, a.dir.Remove(aside))
 	}
 	if err := errors.Join(a.dir.Rename(name+copySuffix, name), a.dir.Sync()); err != nil {
 		return err

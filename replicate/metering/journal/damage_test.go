@@ -399,6 +399,27 @@ func TestADamagedFileIsSetAsideDurably(t *testing.T) {
 	require.NotNil(t, archivedBatch(t, again, 1, 2))
 }
 
+// TestADamagedFileOnAFullDiskLeavesNoCopy: each check would make another one.
+func TestADamagedFileOnAFullDiskLeavesNoCopy(t *testing.T) {
+	name, d := archiveName(archiveDay), newDisk()
+	j, _, _, _ := opened(t, d, &recorder{})
+	for seq := uint64(1); seq <= 2; seq++ {
+		require.NoError(t, j.Archive(1, batchOf(seq), archiveDay, archiveDay))
+	}
+	require.NoError(t, j.Close())
+	flip(d, name, frameHead+1)
+	j, _, _, _ = opened(t, d, &recorder{})
+	for _, d.full = range []int{10, d.files[name].Len() + 10} { // enough for a part of the copy, and for nothing else
+		_, err := j.CheckArchive()
+		require.Error(t, err)
+		require.NotContains(t, d.files, name+corruptSuffix)
+	}
+	d.full = -1
+	damaged, err := j.CheckArchive()
+	require.NoError(t, err)
+	require.Equal(t, []string{name}, damaged)
+}
+
 // TestWhatWasNotDurableInTheArchiveMayBeTorn: a power cut may leave holes behind the last sync.
 func TestWhatWasNotDurableInTheArchiveMayBeTorn(t *testing.T) {
 	d := newDisk()
