@@ -10,9 +10,9 @@ import (
 // What one node may add to the ledger on one UTC day of the writer's clock. A node in somebody else's hands could
 // fill memory and disk otherwise, with rows that are never deleted.
 const (
-	// maxStrange bounds what no honest node makes many of: charges in doubt, epochs, accounts, keys and usage of
-	// keys that the ledger does not know. A component loses at most 100 verdicts a second, and a restored ledger
-	// lacks the keys of some days.
+	// maxStrange bounds rows that an honest node adds rarely: epochs, accounts, keys and usage of keys that the ledger
+	// does not know. Charges in doubt are bounded by as many, and more are dropped: a node is not fenced for them, since
+	// a component beside Spin may lose a hundred verdicts a second.
 	maxStrange = 1 << 17
 	// maxHours bounds the hours that usage is of. An edge serves for a day without the writer, and reports seven
 	// days again to a restored ledger.
@@ -28,6 +28,9 @@ var ErrExcess = errors.New("more than any node should report in a day")
 type excess struct {
 	day     int32
 	strange int
+	doubts  int // charges in doubt; those beyond maxStrange are dropped
+	dropped bool
+	adopted int // epochs while it was retired
 	leases  int
 	hours   map[int32]struct{}
 	usage   map[strangeUsage]struct{}
@@ -39,10 +42,14 @@ type strangeUsage struct {
 	hour         int32
 }
 
-// begin starts the count of another day.
-func (x *excess) begin(now int64) {
-	if day := syncproto.Day(now); day != x.day || x.hours == nil {
-		*x = excess{day: day, hours: map[int32]struct{}{}, usage: map[strangeUsage]struct{}{}}
+// beginDay starts an edge's count of another day.
+func (l *Ledger) beginDay(now int64, e *Edge) {
+	day := syncproto.Day(now)
+	if l.Restoring {
+		l.restoredDay = day
+	}
+	if day != e.excess.day || e.excess.hours == nil {
+		e.excess = excess{day: day, hours: map[int32]struct{}{}, usage: map[strangeUsage]struct{}{}}
 	}
 }
 
@@ -55,18 +62,34 @@ func (l *Ledger) noteUsage(e *Edge, u *syncproto.Usage) {
 }
 
 // Excess says in which respect an edge has added more to the ledger today than an honest one does: it should be
-// fenced. It returns nil as long as it has not.
+// fenced. It returns nil as long as it has not, and up to the day after a restore, when edges report at once the usage of
+// days, of keys that the ledger does not know.
 func (l *Ledger) Excess(e *Edge) error {
 	x := &e.excess
 	switch {
+	case x.day <= l.restoredDay+1:
+		return nil
 	case x.strange+len(x.usage) > maxStrange:
-		return fmt.Errorf("%w: %d charges in doubt, epochs, and keys and accounts that there are not", ErrExcess, x.strange+len(x.usage))
+		return fmt.Errorf("%w: %d epochs, and keys and accounts that there are not", ErrExcess, x.strange+len(x.usage))
 	case len(x.hours) > maxHours:
 		return fmt.Errorf("%w: usage of %d hours", ErrExcess, len(x.hours))
 	case x.leases > maxStrange+leasesEach*(len(l.keys)+len(l.accounts)):
 		return fmt.Errorf("%w: %d leases", ErrExcess, x.leases)
 	}
 	return nil
+}
+
+// takesDoubt counts a charge in doubt, and reports whether there is room for it today.
+func (x *excess) takesDoubt() bool {
+	x.doubts++
+	return x.doubts <= maxStrange
+}
+
+// DropsDoubts reports once a day that charges in doubt of an edge are dropped.
+func (e *Edge) DropsDoubts() bool {
+	first := e.excess.doubts > maxStrange && !e.excess.dropped
+	e.excess.dropped = e.excess.dropped || first
+	return first
 }
 
 // Forgive lets an edge begin anew, as when it gets another token.

@@ -19,10 +19,6 @@ func TestWhatANodeMayAddInADay(t *testing.T) {
 	}
 	now := syncproto.Hour(at)
 	for name, send := range map[string]func(s *spender, n int){
-		"a charge in doubt": func(s *spender, n int) {
-			s.seq++
-			s.sync(syncproto.Sync{Batch: &syncproto.Batch{Seq: s.seq, Of: s.epoch, Unresolved: []syncproto.Unresolved{{ID: fmt.Sprint(n), Account: 1, Key: 1}}}})
-		},
 		"usage of a key that there is not": func(s *spender, n int) { usage(s, int64(n)+2, now) },
 		"an hour of usage":                 func(s *spender, n int) { usage(s, 1, now-int32(n)) },
 		"the not-found cap of a key that is none": func(s *spender, n int) {
@@ -55,6 +51,43 @@ func TestWhatANodeMayAddInADay(t *testing.T) {
 			one.e.Forgive()
 			require.NoError(t, l.Excess(one.e), "with another token")
 		})
+	}
+}
+
+// TestChargesInDoubtBeyondADaysListAreDropped: a node is not fenced for them, since its component may have lost the verdicts.
+func TestChargesInDoubtBeyondADaysListAreDropped(t *testing.T) {
+	c := newCluster(t, 7)
+	c.calm = true
+	e := c.ledger.Edge(c.edges[0].name)
+	session := c.ledger.Hello(c.now, e, &syncproto.Hello{Boot: 1}).Session
+	for seq := range uint64(3) {
+		c.ledger.AddedBefore(e, c.now, 2-int(seq))
+		require.False(t, e.DropsDoubts())
+		b := &syncproto.Batch{Seq: seq + 1, Of: e.Epoch, Unresolved: []syncproto.Unresolved{{ID: fmt.Sprint(seq), Account: 1, Key: 1, AtMillis: c.now}}}
+		c.ledger.Sync(c.now, e, &syncproto.Sync{Session: session, Batch: b})
+		c.commit()
+	}
+	require.True(t, e.DropsDoubts())
+	require.False(t, e.DropsDoubts(), "it is said once")
+	require.NoError(t, c.ledger.Excess(e))
+	var kept int
+	require.NoError(t, c.db.QueryRow(`SELECT count(*) FROM unresolved`).Scan(&kept))
+	require.Equal(t, 2, kept)
+}
+
+// TestNothingIsTooMuchAfterARestore, up to the next day: edges report days at once, of keys that the ledger does not know.
+func TestNothingIsTooMuchAfterARestore(t *testing.T) {
+	const day = 24 * 60 * 60 * 1000
+	l := newLedger(t, 1, 100, "one")
+	one := newSpender(t, l, "one", 1)
+	l.Restoring = true
+	one.want(1, creditsOf1)
+	l.Restoring = false
+	for now, wanted := range map[int64]error{at: nil, at + day: nil, at + 2*day: ledger.ErrExcess} {
+		one.now = now
+		one.want(1, creditsOf1)
+		l.AddedBefore(one.e, now, -1)
+		require.ErrorIs(t, l.Excess(one.e), wanted, now)
 	}
 }
 

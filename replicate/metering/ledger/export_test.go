@@ -64,7 +64,8 @@ func (p *Prepared) Count() int { return len(p.statements) }
 
 // AddedBefore has an edge at its limits of a day, but for a number.
 func (l *Ledger) AddedBefore(e *Edge, now int64, left int) {
-	e.excess.begin(now)
+	l.beginDay(now, e)
+	e.excess.doubts = maxStrange - left
 	e.excess.strange, e.excess.leases = maxStrange-left, maxStrange+leasesEach*(len(l.keys)+len(l.accounts))-left
 	for hour := range int32(maxHours - left) {
 		e.excess.hours[hour] = struct{}{}

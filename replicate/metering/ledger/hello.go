@@ -1,11 +1,16 @@
 package ledger
 
-import "regedge/replicate/metering/syncproto"
+import (
+	"maps"
+	"slices"
+
+	"regedge/replicate/metering/syncproto"
+)
 
 // Hello opens a session for an edge, and replies with its epoch and status.
 func (l *Ledger) Hello(now int64, e *Edge, h *syncproto.Hello) *syncproto.Reply {
 	e.Seen = now
-	e.excess.begin(now)
+	l.beginDay(now, e)
 	status, epoch := l.classify(e, h)
 	epoch.greeted = h.Boot
 	l.sessions++
@@ -36,11 +41,12 @@ func (l *Ledger) classify(e *Edge, h *syncproto.Hello) (syncproto.Status, *Epoch
 	}
 	switch {
 	case e.Retired:
-		if known == nil && len(e.epochs) >= retiredEpochs {
-			known = e.epochs[e.Epoch]
+		if known == nil && e.excess.adopted >= retiredEpochs {
+			known = e.newest()
 		}
 		if known == nil {
 			known = l.adopt(e, h)
+			e.excess.adopted++
 		}
 		return syncproto.Retired, known
 	case h.Epoch == 0:
@@ -91,8 +97,17 @@ func (l *Ledger) newEpoch(e *Edge, h *syncproto.Hello) *Epoch {
 	return epoch
 }
 
-// retiredEpochs bounds the epochs of a retired edge that are adopted: each stays, and its machine may be in other hands.
+// retiredEpochs bounds the epochs of a retired edge that are adopted in a day: each stays, and its machine may be in other
+// hands.
 const retiredEpochs = 32
+
+// newest is the greatest epoch of an edge that is known, nil without one. It may be lower than e.Epoch (see supersede).
+func (e *Edge) newest() *Epoch {
+	if len(e.epochs) == 0 {
+		return nil
+	}
+	return e.epochs[slices.Max(slices.Collect(maps.Keys(e.epochs)))]
+}
 
 // adopt takes over an epoch that a restored ledger does not know.
 func (l *Ledger) adopt(e *Edge, h *syncproto.Hello) *Epoch {

@@ -133,6 +133,8 @@ type Ledger struct {
 	months     map[int32]bool // in which there may be pools of volume
 	edges      map[string]*Edge
 	touched    []*Pool
+	// restoredDay is the last day on which the ledger was restoring, as far as this process knows.
+	restoredDay int32
 	// strangers counts the pools of keys that are not known.
 	strangers int
 	// lastAccount is the greatest id of an account.

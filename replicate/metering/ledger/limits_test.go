@@ -357,6 +357,13 @@ func TestARetiredEdgeHasFewEpochs(t *testing.T) {
 	var kept int
 	require.NoError(t, c.db.QueryRow(`SELECT count(*) FROM node_epoch WHERE node = ?`, name).Scan(&kept))
 	require.Equal(t, ledger.RetiredEpochs, kept)
+	e.Epoch++ // as where its epoch was superseded before
+	r := c.ledger.Hello(c.now, e, &syncproto.Hello{Boot: 1, Epoch: 7})
+	require.EqualValues(t, 1000+ledger.RetiredEpochs-1, r.Epoch, "the newest that there is")
+	const day = 24 * 60 * 60 * 1000
+	c.now += day
+	r = c.ledger.Hello(c.now, e, &syncproto.Hello{Boot: 1, Epoch: 7})
+	require.EqualValues(t, 7, r.Epoch, "one of a lost ledger is taken on another day")
 }
 
 // TestRatesOfAKeyAreToldWhereItIsServed, and to no edge that has never seen it.

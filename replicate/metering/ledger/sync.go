@@ -14,7 +14,7 @@ func (l *Ledger) Sync(now int64, e *Edge, s *syncproto.Sync) *syncproto.Reply {
 		return &syncproto.Reply{Status: syncproto.Stranger, Session: s.Session, Generation: l.Generation, Live: l.Live(now), NowMillis: now}
 	}
 	e.Seen = now
-	e.excess.begin(now)
+	l.beginDay(now, e)
 	strangers := l.strangers
 	//mutant:batch-applied-twice
 	if s.Batch != nil && s.Batch.Seq == e.current.Applied+1 {
@@ -134,9 +134,10 @@ func (l *Ledger) apply(now int64, e *Edge, b *syncproto.Batch) {
 	for _, r := range b.Returns {
 		l.takeReturn(now, e, r)
 	}
-	e.excess.strange += len(b.Unresolved)
 	for _, u := range b.Unresolved {
-		l.changes.Unresolved = append(l.changes.Unresolved, UnresolvedRow{u, e.Name})
+		if e.excess.takesDoubt() {
+			l.changes.Unresolved = append(l.changes.Unresolved, UnresolvedRow{u, e.Name})
+		}
 	}
 }
 

@@ -174,6 +174,9 @@ func (w *Writer) commitSteps(ctx context.Context, steps []*operation) {
 			if err := w.ledger.Excess(e); err != nil {
 				w.offenders.fence(op.edge, err)
 			}
+			if e.DropsDoubts() {
+				w.config.Logger.Error("a node reports more charges in doubt than a day's list holds: the rest of today's is dropped", "node", op.edge)
+			}
 		}
 	}
 	err := w.flush(ctx, now)

@@ -54,15 +54,17 @@ func (w *Writer) newNodeToken(r *http.Request, p httprouter.Params) (any, error)
 	name := p.ByName("name")
 	token, hash := w.newToken()
 	change := func(ctx context.Context, tx *sql.Tx, _ int64, l *ledger.Ledger) error {
-		switch e := l.Edge(name); {
+		e := l.Edge(name)
+		switch {
 		case e == nil:
 			return notFound("node", name)
 		case e.Retired:
 			return ErrRetired
-		default:
-			e.Forgive()
 		}
 		_, err := tx.ExecContext(ctx, `UPDATE node SET token_hash = ? WHERE name = ?`, hash[:], name)
+		if err == nil {
+			e.Forgive()
+		}
 		return err
 	}
 	return apply(w, r, w.tokenEdit(change, name, token))
