@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	// entriesPerPerson bounds the sign-ins of a person within attemptWindow. They are not attempts, which end with a success,
-	// and each computes a hash, for which all others wait.
+	// entriesPerPerson bounds the sign-ins of a person within attemptWindow, and those in each browser that they used before.
+	// They are not attempts, which end with a success, and each computes a hash, for which all others wait.
 	entriesPerPerson = 60
-	// maxEntries bounds the people that are remembered.
+	// maxEntries bounds the people and browsers that are remembered.
 	maxEntries = 10_000
 )
 
-// entries counts sign-ins by e-mail address. It is safe for concurrent use.
+// entries counts sign-ins by e-mail address, or by the browser that a person used before. It is safe for concurrent use.
 type entries struct {
 	mu sync.Mutex
 	of map[string]entryCount
@@ -24,11 +24,11 @@ type entryCount struct {
 	count int
 }
 
-// check returns a *throttledError for a person who has signed in too often.
-func (e *entries) check(email string, now time.Time) error {
+// check returns a *throttledError where somebody has signed in too often.
+func (e *entries) check(subject string, now time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c := e.of[email]
+	c := e.of[subject]
 	if left := attemptWindow - now.Sub(c.since).Abs(); c.count >= entriesPerPerson && left > 0 {
 		return &throttledError{left}
 	}
@@ -36,10 +36,10 @@ func (e *entries) check(email string, now time.Time) error {
 }
 
 // note counts a sign-in.
-func (e *entries) note(email string, now time.Time) {
+func (e *entries) note(subject string, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	c, known := e.of[email]
+	c, known := e.of[subject]
 	if e.of == nil || !known && len(e.of) >= maxEntries {
 		e.of = map[string]entryCount{}
 	}
@@ -47,5 +47,5 @@ func (e *entries) note(email string, now time.Time) {
 		c = entryCount{since: now}
 	}
 	c.count++
-	e.of[email] = c
+	e.of[subject] = c
 }

@@ -161,8 +161,11 @@ type refusalData struct {
 }
 
 func (d *Dashboard) refuse(v *visit, why *refusal) {
-	if why.status == http.StatusServiceUnavailable {
+	switch {
+	case why.status == http.StatusServiceUnavailable:
 		v.w.Header().Set("Retry-After", "5")
+	case why == errPaced:
+		v.w.Header().Set("Retry-After", "60")
 	}
 	data := refusalData{Words: why.words}
 	if v.r.Method == http.MethodPost && why != errMissing {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -177,7 +178,7 @@ func (d *Dashboard) enter(ctx context.Context, tx *sql.Tx, now int64, u *user, h
 	if err := d.forgetAttempts(ctx, tx, now, v, u.Email); err != nil {
 		return err
 	}
-	d.entries.note(u.Email, d.now())
+	d.entries.note(cmp.Or(v.entry, u.Email), d.now())
 	return d.begin(ctx, tx, now, u.ID, hash, v)
 }
 

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -91,16 +92,20 @@ func (d *Dashboard) countAttempt(v *visit, email string, code bool) error {
 
 // checkAttempts returns a *throttledError when there were too many attempts already. It counts nothing.
 func (d *Dashboard) checkAttempts(v *visit, email string) error {
-	if err := d.entries.check(email, d.now()); err != nil {
-		return err
-	}
 	ctx, now := v.r.Context(), d.now().UnixMilli()
 	device := d.deviceOf(v)
 	known, err := knowsDevice(ctx, d.config.Ledger, device, email, now)
 	if err != nil {
 		return err
 	}
-	for _, c := range counters(v, email, device, known, false) {
+	list := counters(v, email, device, known, false)
+	if known {
+		v.entry = list[0].subject
+	}
+	if err := d.entries.check(cmp.Or(v.entry, email), d.now()); err != nil {
+		return err
+	}
+	for _, c := range list {
 		if err := c.check(ctx, d.config.Ledger, now); err != nil {
 			return err
 		}

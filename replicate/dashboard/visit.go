@@ -22,6 +22,7 @@ type visit struct {
 	session session
 	secret  string // of the session or guest cookie; form tokens derive from it
 	device  string // of a new device cookie
+	entry   string // the browser that the person used before, under which a sign-in counts; empty for none
 	moved   bool   // the form began or ended a session
 	began   string // the secret of the session that began
 }
@@ -93,6 +94,7 @@ var (
 	errFormBroken = &refusal{http.StatusBadRequest, "The form can't be read", "Load the page again and send the form once more."}
 	errCrowded    = &refusal{http.StatusServiceUnavailable, "Too many sign-ins at once", "Try again in a few seconds."}
 	errTooMany    = &refusal{http.StatusTooManyRequests, "Too much at once", "Try again in a few seconds."}
+	errPaced      = &refusal{http.StatusTooManyRequests, "Too many forms", "You sent many forms within a minute. Try again a minute later."}
 	errOffline    = &refusal{http.StatusServiceUnavailable, "Not available", "The service is being restarted or repaired. Try again in a minute."}
 	errBroken     = &refusal{http.StatusInternalServerError, "Something went wrong", "The error was logged; it is not your fault. Try again in a minute."}
 )
@@ -195,7 +197,9 @@ func (d *Dashboard) answerForm(v *visit, who role, h handler) (answer, error) {
 		return a, err
 	}
 	if refused == nil && who == owner && v.user != nil && !v.user.Operator {
-		refused = d.config.Writer.CountForm(v.user.Account)
+		if d.config.Writer.CountForm(v.user.ID) != nil {
+			refused = errPaced
+		}
 	}
 	switch {
 	case refused != nil && len(v.r.Cookies()) == 0:

@@ -24,9 +24,9 @@ const (
 	// ownerWindow and requestsPerToken bound the requests with one token.
 	ownerWindow      = time.Minute
 	requestsPerToken = 120
-	// formsPerAccount bounds the forms that the owners of an account send in a minute. The dashboard has a bound of its own,
-	// so that a program with a token keeps nobody from ending the token.
-	formsPerAccount = 120
+	// formsPerOwner bounds the forms that an owner sends in a minute, apart from the calls with tokens: one that calls too
+	// often can still be ended in the dashboard.
+	formsPerOwner = 120
 	// changeWindow and changesPerAccount bound the changes with the tokens of an account. Each stays in the audit
 	// log for ever.
 	changeWindow      = 24 * time.Hour
@@ -53,7 +53,7 @@ type ownerGate struct {
 	wrongs  map[string]gateCount            // by network of the client
 	asked   map[int64]gateCount             // by number of the token
 	changes map[int64]gateCount             // by number of the account
-	forms   map[int64]gateCount             // by number of the account
+	forms   map[int64]gateCount             // by number of the person
 	let     map[[sha256.Size]byte]time.Time // tokens that were accepted
 }
 
@@ -110,15 +110,15 @@ func (g *ownerGate) change(account int64) error {
 	return &throttledError{changeWindow - g.now().Sub(c.since), fmt.Sprintf("the tokens of an account may make %d changes a day", changesPerAccount)}
 }
 
-// CountForm counts a form of an account's owner, and refuses it with ErrTooMany when there were too many in the minute.
-func (w *Writer) CountForm(account int64) error {
+// CountForm counts a form of a person, and refuses it with ErrTooMany when there were too many in the minute.
+func (w *Writer) CountForm(person int64) error {
 	w.gate.mu.Lock()
 	defer w.gate.mu.Unlock()
-	c := countIn(w.gate.forms, account, w.gate.now(), ownerWindow)
-	if c.count <= formsPerAccount {
+	c := countIn(w.gate.forms, person, w.gate.now(), ownerWindow)
+	if c.count <= formsPerOwner {
 		return nil
 	}
-	return &throttledError{ownerWindow - w.gate.now().Sub(c.since), fmt.Sprintf("the owners of an account may send %d forms a minute", formsPerAccount)}
+	return &throttledError{ownerWindow - w.gate.now().Sub(c.since), fmt.Sprintf("an owner may send %d forms a minute", formsPerOwner)}
 }
 
 // countIn counts one more in the window of a key. When there are too many keys, it drops expired
