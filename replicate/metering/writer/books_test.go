@@ -39,10 +39,10 @@ func TestTheCreditsOfAnAccountAreItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	_, err = client.CreditUnresolved(t.Context(), "A")
 	require.NoError(t, err)
-	list, err := client.Unresolved(t.Context())
+	all, err := client.UnresolvedPage(t.Context(), ListQuery{})
 	require.NoError(t, err)
 	var shown []string
-	for _, u := range list {
+	for _, u := range all.Data {
 		shown = append(shown, u.ID)
 		require.Equal(t, u.ID == "A", u.Credited, u.ID)
 	}

@@ -199,12 +199,8 @@ func (c *Client) Usage(ctx context.Context, q UsageQuery) ([]UsageRow, error) {
 	return call[[]UsageRow](ctx, c, "list usage", http.MethodGet, "/v1/usage"+q.encode(), nil)
 }
 
-// Unresolved lists charges whose verdict may not have arrived, newest first.
-func (c *Client) Unresolved(ctx context.Context) ([]Unresolved, error) {
-	return everything(ctx, c.UnresolvedPage)
-}
-
-// UnresolvedPage is a page of them. The search looks into request ids and names of edges.
+// UnresolvedPage is a page of the charges whose verdict may not have arrived, newest first. The search looks into request ids
+// and names of edges.
 func (c *Client) UnresolvedPage(ctx context.Context, q ListQuery) (Page[Unresolved], error) {
 	return call[Page[Unresolved]](ctx, c, "list unresolved charges", http.MethodGet, q.encode("/v1/unresolved", nil), nil)
 }

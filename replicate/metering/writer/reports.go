@@ -148,6 +148,7 @@ func (s *reportStore) putTokens(r *http.Request, p httprouter.Params) (any, erro
 	}
 	name := p.ByName("name")
 	setActDetail(r, "tokens for "+strings.Join(slices.Sorted(maps.Keys(body.ReadTokens)), ", "))
+	made := false
 	change := func(_ context.Context, _ *sql.Tx, _ int64, l *ledger.Ledger) error {
 		switch e := l.Edge(name); {
 		case e == nil:
@@ -155,10 +156,11 @@ func (s *reportStore) putTokens(r *http.Request, p httprouter.Params) (any, erro
 		case e.Retired:
 			return ErrRetired
 		}
+		made = true
 		return nil
 	}
 	answer, err := apply(s.w, r, edit[struct{}]{change: change, answer: given(&struct{}{})})
-	if err == nil { // also when the call is repeated: a writer that was started again has forgotten them
+	if err == nil && (made || !s.hasTokens(name)) { // a call is repeated, and the writer was started again meanwhile
 		s.keepTokens(name, body.ReadTokens)
 	}
 	return answer, err
@@ -171,6 +173,12 @@ func (s *reportStore) keepTokens(node string, tokens map[string]string) {
 		s.tokens = make(map[string]map[string]string)
 	}
 	s.tokens[node] = tokens
+}
+
+func (s *reportStore) hasTokens(node string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tokens[node] != nil
 }
 
 // dropTokens forgets the tokens of a retired edge.

@@ -105,4 +105,10 @@ func TestReadTokensThatArePassedOnAgain(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, tokens, answer.ReadTokens)
 	}
+	newer := map[string]string{"access": "newer"}
+	require.NoError(t, client.PassReadTokens(t.Context(), "east", newer))
+	require.NoError(t, client.PassReadTokens(WithIdempotencyKey(t.Context(), "a-call-of-two-attempts"), "east", tokens))
+	answer, err := clientOf(w, node.Token).Report(t.Context(), Report{})
+	require.NoError(t, err)
+	require.Equal(t, newer, answer.ReadTokens, "a call that is repeated late takes nothing back")
 }
