@@ -13,7 +13,7 @@ const matches = $("matches"), record = $("record"), meant = $("meant"), suggesti
 const samples = document.querySelector(".call .samples");
 
 let calls = 0;
-let searched; // the name that was searched for last
+let searched; // the name whose matches are shown
 
 /**
  * Calls the service and shows the call; returns the data, null after a problem, or undefined when another call
@@ -59,22 +59,28 @@ function showOutcome(response, milliseconds) {
   $("outcome").replaceChildren(...parts);
 }
 
+/** Searches for a name, and makes the search the page's address. */
+function ask(name) {
+  if (name !== asked() || location.hash) history.replaceState(null, "", "/?" + new URLSearchParams({ name }));
+  return search(name);
+}
+
 async function search(name) {
-  input.value = searched = name;
+  input.value = name;
+  searched = undefined;
   record.hidden = true;
-  if (name !== asked()) history.replaceState(null, "", "/?" + new URLSearchParams({ name }));
   const found = await call("/v1/search/companies?" + new URLSearchParams({ name, limit: 10 }));
   if (found === undefined) return;
   if (found === null) {
     matches.hidden = true;
     return;
   }
+  searched = name;
   said.textContent = found.length === 0 ? "No name matches. A search without a match is free."
     : found.length === 1 ? "1 match" : `${found.length} matches, best first`;
   matches.replaceChildren(...found.map((match) => {
     const link = element("a", { href: `#${match.type}/${encodeURIComponent(match.value)}` },
       element("span", {}, match.label), element("code", {}, match.value));
-    link.addEventListener("click", () => { if (link.hash === location.hash) follow(); }); // no other event tells of it then
     return element("li", {}, link);
   }));
   matches.hidden = found.length === 0;
@@ -85,7 +91,7 @@ function suggest(names) {
     const link = element("a", { href: "?" + new URLSearchParams({ name }) }, name);
     link.addEventListener("click", (event) => {
       event.preventDefault();
-      search(name);
+      ask(name);
     });
     return element("li", {}, link);
   }));
@@ -228,10 +234,10 @@ function decoded(text) {
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  if (input.value.trim()) search(input.value.trim());
+  if (input.value.trim()) ask(input.value.trim());
 });
 document.querySelectorAll("[data-query]").forEach((chip) => {
-  chip.addEventListener("click", () => search(chip.dataset.query));
+  chip.addEventListener("click", () => ask(chip.dataset.query));
 });
 addEventListener("popstate", arrive); // also of a link to a record
 loadTemplates(); // the first call shows them at once
