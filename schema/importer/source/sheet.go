@@ -150,7 +150,8 @@ func (s *sheet) run() error {
 			err = &rejection{"zero bytes", "the row is damaged"}
 		default:
 			s.fields = toUTF8(r.fields)
-			if err = s.takeRow(r); err != nil {
+			err = s.takeRow(r)
+			if _, left := errors.AsType[*omission](err); err != nil && !left {
 				err = cmp.Or(s.asHeader(r), err)
 			}
 		}
@@ -187,7 +188,7 @@ func (s *sheet) asHeader(r row) error {
 	if slices.EqualFunc(s.fields, s.header, sameColumn) {
 		return &omission{"repeated header"}
 	}
-	if strings.ContainsAny(r.raw, "0123456789") {
+	if countDigits(r.raw) > maxHeaderDigits {
 		return nil // nearly all rows, but no header
 	}
 	for _, separator := range []byte(separators) {
@@ -201,6 +202,18 @@ func (s *sheet) asHeader(r row) error {
 		return fmt.Errorf("line %d is the header of another list, with its columns in other places: import the two as files of their own", r.line)
 	}
 	return nil
+}
+
+// maxHeaderDigits is more than the names of columns have, such as Address1, and less than a record's identifier and date.
+const maxHeaderDigits = 12
+
+func countDigits(s string) (n int) {
+	for _, c := range []byte(s) {
+		if '0' <= c && c <= '9' {
+			n++
+		}
+	}
+	return n
 }
 
 // sameColumn reports whether two names of columns mean the same.
