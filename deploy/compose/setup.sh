@@ -57,8 +57,9 @@ REGEDGE_TOKEN=$(sed -n 's/^REGEDGE_TOKEN=//p' "$secrets/centre.env")
 export REGEDGE_TOKEN
 for node in east west; do
     [ ! -s "$secrets/$node.env" ] || continue
-    # Where a run was interrupted before it stored the token, the next one gets the same by that key.
-    made=$("$regedge" node add "$node" --trust "$trust" --idempotency-key "compose-setup-$node")
+    # Where a run was interrupted before it stored the token, the next one gets the same by this key.
+    [ -s "$secrets/$node.once" ] || head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$secrets/$node.once"
+    made=$("$regedge" node add "$node" --trust "$trust" --idempotency-key "$(cat "$secrets/$node.once")")
     give "$node" registry-replica.pub access-replica.pub ca.crt "edge-$node.crt=edge.crt" "edge-$node.key=edge.key"
     cat >"$secrets/$node.env.part" <<END
 REGEDGE_WRITER=https://$centre:8081
@@ -68,6 +69,7 @@ REGEDGE_ACCESS_TOKEN=$(echo "$made" | sed -n 's/^access  *//p')
 SSL_CERT_FILE=/run/regedge/trust/ca.crt
 END
     mv "$secrets/$node.env.part" "$secrets/$node.env"
+    rm "$secrets/$node.once"
 done
 $compose up -d
 

@@ -73,7 +73,7 @@ func (c *doctorMachine) examineStandby(ctx context.Context, m *Main, services []
 	switch {
 	case config != "":
 		e.Standby(ctx, config)
-	case writer >= 0:
+	case writer >= 0 && services[writer].Missing == "":
 		e.Service = "writer"
 		e.NoStandby(hasVariable(services[writer].Environment, environmentPrefix+"_BACKUP"))
 	}

@@ -22,7 +22,7 @@ type Service struct {
 	Arguments []string
 	// Environment lists NAME=VALUE, as os.Environ does.
 	Environment []string
-	// Missing is an environment file without which systemd starts this service no more, which is enabled; else empty.
+	// Missing is a missing environment file, because of which systemd can't start this enabled service; else empty.
 	Missing string
 }
 
@@ -64,7 +64,7 @@ func Read(dir string) (list []Service, err error) {
 }
 
 // Shipping returns the configuration file of the Litestream that ships a ledger from this machine, by a unit in
-// dir; empty for none. As in Read, a unit without its environment file is not used here.
+// dir; empty for none. A unit without its environment file is not used here.
 func Shipping(dir string) (config string, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "regedge-*.service"))
 	for _, file := range files {
