@@ -2,7 +2,6 @@ package lease
 
 import (
 	"errors"
-	"maps"
 	"slices"
 
 	"regedge/handler/charge"
@@ -113,12 +112,13 @@ type doubts struct {
 	waiting    []doubt       // oldest first
 	open       map[sum]int64 // those of waiting that were neither repeated nor voided since, with their times
 	unresolved []syncproto.Unresolved
-	// delivered are charges whose verdict arrived at a second attempt, with its time: that the first one failed
-	// may be noticed only later.
-	delivered map[sum]int64
+	// delivered are charges whose verdict arrived at a second attempt since the time, and those of the period before:
+	// that the first one failed may be noticed only later.
+	delivered, before map[sum]struct{}
+	since             int64
 }
 
-func newDoubts() doubts { return doubts{open: map[sum]int64{}, delivered: map[sum]int64{}} }
+func newDoubts() doubts { return doubts{open: map[sum]int64{}, delivered: map[sum]struct{}{}} }
 
 // Doubt notes that the verdict on id may not have reached the component. Unless the id is
 // charged again or voided, it is reported as unresolved. A not-found lookup is not: it cost nothing.
@@ -129,7 +129,7 @@ func (s *EdgeState) Doubt(now int64, id string) {
 	if e == nil || e.fate != charged || e.outcome != charge.Found || d.has(sum) || len(d.waiting) >= syncproto.MaxUnresolved {
 		return
 	}
-	if _, arrived := d.delivered[sum]; arrived {
+	if d.arrived(sum) {
 		return
 	}
 	d.open[sum] = now
@@ -157,14 +157,23 @@ func (s *EdgeState) Delivered(now int64, r *charge.Request, replayed bool) {
 	}
 	sum := s.recent.sum(id)
 	s.doubts.dispel(sum)
-	if s.doubts.forgetDelivered(now); len(s.doubts.delivered) < syncproto.MaxUnresolved {
-		s.doubts.delivered[sum] = now
+	s.doubts.arrive(now, sum)
+}
+
+// arrive notes a verdict that was delivered, for as long as any attempt lasts.
+func (d *doubts) arrive(now int64, id sum) {
+	if now-d.since >= doubtMillis || now < d.since {
+		d.delivered, d.before, d.since = map[sum]struct{}{}, d.delivered, now
+	}
+	if len(d.delivered) < syncproto.MaxUnresolved {
+		d.delivered[id] = struct{}{}
 	}
 }
 
-// forgetDelivered forgets what arrived longer ago than any attempt lasts.
-func (d *doubts) forgetDelivered(now int64) {
-	maps.DeleteFunc(d.delivered, func(_ sum, at int64) bool { return now-at >= doubtMillis || at > now })
+func (d *doubts) arrived(id sum) bool {
+	_, now := d.delivered[id]
+	_, before := d.before[id]
+	return now || before
 }
 
 // dispel ends the doubt about an id: the component repeated or voided it, or its client got the lookup by a retry

@@ -347,7 +347,12 @@ func TestALateDoubtOfADeliveredVerdict(t *testing.T) {
 	edge.Delivered(start+2*doubtMillis, keyedRequest("none", charge.Found, 3, 1), true)
 	require.Len(t, edge.doubts.delivered, 2, "of no charge there is nothing to note")
 	edge.Delivered(start+doubtMillis, second, false)
-	require.Len(t, edge.doubts.delivered, 1, "it is forgotten")
+	require.Zero(t, edge.doubts.since-start-doubtMillis)
+	edge.Delivered(start+2*doubtMillis, second, false)
+	edge.Doubt(start+2*doubtMillis, "first")
+	require.Len(t, edge.doubts.waiting, 1, "it is forgotten")
+	edge.Delivered(start, second, false)
+	require.Equal(t, start, edge.doubts.since, "by a clock that was set back")
 }
 
 // TestALostRetryAfterADeliveredOne: the charge was in doubt before, and is not any more.
