@@ -102,7 +102,9 @@ func TestWhatIsAskedOfTheWriter(t *testing.T) {
 	}
 	for _, c := range asked {
 		args := strings.Fields(c.line)
-		words := commands[slices.IndexFunc(commands, func(words string) bool { return strings.HasPrefix(c.line, words+" ") })]
+		n := slices.IndexFunc(commands, func(words string) bool { return strings.HasPrefix(c.line, words+" ") })
+		require.GreaterOrEqual(t, n, 0, "there is no such command: %s", c.line)
+		words := commands[n]
 		for _, arg := range args {
 			untried[words+" "+strings.Replace(arg, "--no-", "--", 1)] = false
 		}
