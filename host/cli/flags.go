@@ -109,7 +109,7 @@ func readToken(token, file string) (string, error) {
 	content, err := readSecret(file)
 	if err != nil {
 		if err = fmt.Errorf("read token: %w", err); hint.Of(err) == "" {
-			err = hint.With(err, "name a file that this user can read and that holds the secret alone")
+			err = hint.With(err, "name a file that this user can read and that holds the token alone")
 		}
 		return "", err
 	}
