@@ -70,7 +70,11 @@ func TestAPrimaryThatAcceptsNoWritesIsStartedAgain(t *testing.T) {
 			c := &client{t, primary.URL(), token}
 			c.send(t.Context(), "", "CREATE TABLE probe (n INTEGER, filling BLOB)")
 			pid := primary.PID()
-			require.Eventually(t, c.jam, 2*time.Minute, time.Millisecond)
+			pause := time.Duration(0)
+			require.Eventually(t, func() bool {
+				pause = pause%time.Second + 200*time.Millisecond
+				return c.jam(pause)
+			}, 5*time.Minute, time.Millisecond)
 			require.Eventually(t, func() bool { return strings.Contains(log.String(), "the primary has accepted no write") }, 2*time.Minute, 50*time.Millisecond)
 			require.NotEqual(t, pid, primary.PID(), "it waits for the start")
 			sqldtest.Await(t, primary, token)
@@ -208,8 +212,9 @@ func (c *client) send(ctx context.Context, baton string, statements ...string) (
 }
 
 // jam tries to bring the primary's queue of writers to a stop, and reports whether it could: a transaction stays open until
-// its limit; the one before it waits to checkpoint what it committed, and others wait behind that to write.
-func (c *client) jam() bool {
+// its limit; the one before it waits to checkpoint what it committed, and others wait behind that to write. They queue in this
+// order if each is heard within the pause, which a busy machine may not do.
+func (c *client) jam(pause time.Duration) bool {
 	ctx, cancel := context.WithTimeout(c.t.Context(), 10*time.Second)
 	defer cancel()
 	baton, _ := c.send(ctx, "", "BEGIN IMMEDIATE", `WITH RECURSIVE row (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM row LIMIT 3000)
@@ -217,9 +222,9 @@ func (c *client) jam() bool {
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
 	waiting.Go(func() { c.send(ctx, "", "BEGIN IMMEDIATE", "DELETE FROM probe") })
-	time.Sleep(200 * time.Millisecond) // so that they queue in this order
+	time.Sleep(pause)
 	waiting.Go(func() { c.send(ctx, baton, "COMMIT") })
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(pause)
 	for range 5 {
 		waiting.Go(func() { c.send(ctx, "", "BEGIN IMMEDIATE", "COMMIT") })
 	}
