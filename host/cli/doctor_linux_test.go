@@ -450,6 +450,13 @@ func TestDoctorExaminesTheUnitsOfAMachine(t *testing.T) {
 	require.Contains(t, out, "WRONG  meter: meter token: there is none")
 	require.Contains(t, out, "WRONG  meter: token of the node: the writer refuses it")
 
+	require.Contains(t, out, "no standby")
+	require.NoError(t, os.Symlink("../regedge-writer.service", filepath.Join(wants, "regedge-writer.service")))
+	require.NoError(t, os.Remove(filepath.Join(etc, "writer.env")))
+	out, _ = run()
+	require.Contains(t, out, "WRONG  writer: configuration: its unit is enabled, and "+etc+"/writer.env is missing")
+	require.NotContains(t, out, "no standby", "the file may have told of a backup")
+
 	put("litestream.env", "")
 	put("litestream.yml", "addr: "+closed+"\n")
 	out, _ = run()

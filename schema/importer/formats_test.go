@@ -565,6 +565,7 @@ func TestAFileOfAnotherKindAppendedToAFileEndsTheRun(t *testing.T) {
 		"two columns swapped":  strings.Replace(headerA, "CompanyROCcode,CompanyCategory", "CompanyCategory,CompanyROCcode", 1),
 		"the number elsewhere": strings.Replace(headerA, "CIN,CompanyName", "CompanyName,CIN", 1),
 		"fewer columns":        "CIN,CompanyName,CompanyStatus\n",
+		"columns with digits":  "CIN,CompanyName,CompanyStatus,Address1,Address2,Paid-up 2024\n",
 		"another format":       "llpin,llp_name,status,incorporation_date\n",
 		"another separator":    strings.ReplaceAll(headerA, ",", ";"),
 	} {

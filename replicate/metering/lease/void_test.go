@@ -347,6 +347,8 @@ func TestALateDoubtOfADeliveredVerdict(t *testing.T) {
 	edge.Delivered(start+2*doubtMillis, keyedRequest("none", charge.Found, 3, 1), true)
 	require.Len(t, edge.doubts.delivered, 2, "of no charge there is nothing to note")
 	edge.Delivered(start+doubtMillis, second, false)
+	edge.Doubt(start+doubtMillis, "first")
+	require.Zero(t, edge.Unresolved(), "of the period before")
 	require.Zero(t, edge.doubts.since-start-doubtMillis)
 	edge.Delivered(start+2*doubtMillis, second, false)
 	edge.Doubt(start+2*doubtMillis, "first")
