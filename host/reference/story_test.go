@@ -192,7 +192,7 @@ func TestTheReferenceIsReadFromALink(t *testing.T) {
 			return height > 0 && top >= 0 && top < innerHeight;
 		})()`, id))
 	}
-	require.Equal(t, "Headers", p.Eval(`document.querySelector(".contents a[aria-current]").textContent`))
+	p.WaitFor(`document.querySelector(".contents a[aria-current]").textContent === "Headers"`) // it follows the scrolling
 	p.RequireClean(base)
 }
 

@@ -13,7 +13,7 @@ const matches = $("matches"), record = $("record"), meant = $("meant"), suggesti
 const samples = document.querySelector(".call .samples");
 
 let calls = 0;
-let searched; // the name whose matches are shown
+let searched, searching; // the name whose matches are shown, and the one whose answer is still to come
 
 /**
  * Calls the service and shows the call; returns the data, null after a problem, or undefined when another call
@@ -21,6 +21,7 @@ let searched; // the name whose matches are shown
  */
 async function call(path) {
   const number = ++calls;
+  searching = undefined;
   suggest([]);
   showCall(samples, path);
   said.textContent = "Asking…";
@@ -69,8 +70,11 @@ async function search(name) {
   input.value = name;
   searched = undefined;
   record.hidden = true;
-  const found = await call("/v1/search/companies?" + new URLSearchParams({ name, limit: 10 }));
+  const answer = call("/v1/search/companies?" + new URLSearchParams({ name, limit: 10 }));
+  searching = name;
+  const found = await answer;
   if (found === undefined) return;
+  searching = undefined;
   if (found === null) {
     matches.hidden = true;
     return;
@@ -202,6 +206,7 @@ function* coloured(text) {
 /** Shows what the address asks for: a search, and below its matches a record. */
 async function arrive() {
   const name = asked();
+  if (name && name === searching && !paths.has(location.hash.slice(1).split("/")[0])) return; // it is on its way
   const another = name && name !== searched;
   if (another) await search(name);
   if (!another || location.hash.length > 1) follow();
@@ -215,6 +220,7 @@ function follow() {
     return;
   }
   calls++; // no answer that is still to come belongs to this address
+  searching = undefined;
   said.textContent = "";
   record.hidden = true;
 }
