@@ -69,6 +69,7 @@ func TestSkippingToTheContentKeepsWhatIsFound(t *testing.T) {
 	p.WaitFor(`location.hash === "#main"`)
 	p.ReleaseAnswers()
 	p.WaitFor(`document.querySelectorAll("#matches a").length === 2`)
+	require.Equal(t, "1", p.Eval(`String(performance.getEntriesByType("resource").filter(({ name }) => name.includes("/v1/search/")).length)`))
 	p.RequireClean(base)
 }
 
