@@ -264,6 +264,9 @@ func cutPincode(s string) (string, record.Value) {
 		return s, pincode
 	}
 	rest := strings.TrimRight(joined[:n], before)
+	if area := strings.TrimRight(rest, before+"0123456789"); area != cutWord(area, before, phoneWords) {
+		return s, record.Value{} // "Phone 022 234567"
+	}
 	unnumbered := cutWord(rest, before, numberWords)
 	place := unnumbered
 	for _, word := range pinWords {
@@ -280,7 +283,8 @@ func cutPincode(s string) (string, record.Value) {
 
 var (
 	pinWords    = []string{"code", "pincode", "pin"}
-	numberWords = []string{"no", "nos", "number", "hno", "box", "phone", "tel", "fax"}
+	phoneWords  = []string{"phone", "tel", "fax"}
+	numberWords = append([]string{"no", "nos", "number", "hno", "box"}, phoneWords...)
 )
 
 // cutWord cuts off the last word of a text if it is one of words, and the signs before it.

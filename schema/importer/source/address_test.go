@@ -71,6 +71,8 @@ func TestAddresses(t *testing.T) {
 		{"Raghunath Esquire,Office No. 401-404,Goa,000000-India", "Raghunath Esquire", "Office No. 401-404", "Goa", ""},
 		{"Bardowali, House Number 293881, Tripura, India", "Bardowali", "House Number 293881", "Tripura", ""},
 		{"5 Mall Road, P.O. Box 123456", "5 Mall Road, P.O. Box 123456", "", "", ""},
+		{"5 Mall Road, Phone 022 234567", "5 Mall Road, Phone 022 234567", "", "", ""},
+		{"5 Mall Road, Plot 22 403001", "5 Mall Road, Plot 22", "", "", "403001"},
 		{"5 Mall Road, Tel: 223344", "5 Mall Road, Tel: 223344", "", "", ""},
 		{"5 Mall Road, H.NO - 171001", "5 Mall Road, H.NO - 171001", "", "", ""},
 		{"5 Mall Road, Shimla, Pin Code No. 171 001", "5 Mall Road, Shimla", "", "", "171001"},

@@ -75,10 +75,34 @@ func stateName(s string) record.Value {
 	if name, ok := states[squash(s)]; ok {
 		return record.TextOf(name)
 	}
+	if name := titledState(s); name != "" {
+		return record.TextOf(name)
+	}
 	if isNoPlace(s) {
 		return record.Value{}
 	}
 	return record.TextOf(properCase(clean(s)))
+}
+
+// titledState reads a state with what it is, or with its code: "Jammu & Kashmir (UT)", "State of Goa", "Goa (GA)", "IN-GA", "30-Goa".
+func titledState(s string) string {
+	key := strings.TrimLeft(squash(s), "0123456789")
+	if name := states[key]; len(key) > 2 && name != "" {
+		return name
+	}
+	for _, title := range []string{"unionterritory", "ut", "state"} {
+		if place, ok := strings.CutPrefix(key, title+"of"); ok && states[place] != "" {
+			return states[place]
+		}
+		if place, ok := strings.CutSuffix(key, title); ok && states[place] != "" {
+			return states[place]
+		}
+	}
+	code := key[max(len(key)-2, 0):]
+	if name := states[code]; name == states[strings.TrimSuffix(key, code)] || len(s) == len("IN-GA") && strings.EqualFold(s[:3], "IN-") {
+		return name
+	}
+	return ""
 }
 
 // maxState is longer than the name of every state, in bytes.

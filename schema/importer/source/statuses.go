@@ -146,6 +146,8 @@ var (
 		"public":                  "Public",
 		"privatelimited":          "Private",
 		"publiclimited":           "Public",
+		"privatecompany":          "Private",
+		"publiccompany":           "Public",
 		"onepersoncompany":        "One Person Company",
 		"privateonepersoncompany": "One Person Company",
 	}

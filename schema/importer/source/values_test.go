@@ -317,6 +317,7 @@ func TestDescriptionsHaveOneForm(t *testing.T) {
 	require.Equal(t, "Non-govt company", described(subCategories, "Non-govt company").Text)
 	require.Equal(t, "Guarantee and Association company", described(subCategories, "Guarantee and Association comp").Text)
 	require.Equal(t, "One Person Company", described(classes, "Private(One Person Company)").Text)
+	require.Equal(t, "Public", described(classes, "Public Company").Text)
 	require.Equal(t, "Something else", described(classes, "Something  else").Text, "an unknown text is kept")
 	require.Equal(t, record.Value{}, described(classes, "NA"))
 }
@@ -329,7 +330,9 @@ func TestPlacesHaveOneForm(t *testing.T) {
 		"Dadra & Nagar Haveli and Daman & Diu":         "Dadra and Nagar Haveli and Daman and Diu",
 		"Dadra & Nagar Haveli & Daman & Diu":           "Dadra and Nagar Haveli and Daman and Diu",
 		"Andaman & Nicobar Island":                     "Andaman and Nicobar Islands",
-		"MOON AND STARS":                               "Moon and Stars", "AND BEYOND": "And Beyond", "NA": "", "": "",
+		"Jammu & Kashmir (UT)":                         "Jammu and Kashmir", "UT of Ladakh": "Ladakh", "Union Territory of Puducherry": "Puducherry",
+		"State of Goa": "Goa", "Goa (GA)": "Goa", "Sikkim State": "Sikkim", "IN-HP": "Himachal Pradesh", "Goa (HP)": "Goa (hp)", "Salt": "Salt", "UT": "Uttarakhand", "30-Goa": "Goa",
+		"MOON AND STARS": "Moon and Stars", "AND BEYOND": "And Beyond", "NA": "", "": "",
 	} {
 		require.Equal(t, want, stateName(in).Text, in)
 	}
