@@ -27,10 +27,12 @@ import (
 
 func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 	for name, c := range map[string]struct{ content, want string }{
-		"empty":                         {"", "is empty"},
-		"blank":                         {" \n\r\n", "is empty"},
-		"another header":                {"a,b,c\n1,2,3\n", "docs/import-formats.md"},
-		"a column missing":              {"CIN,CompanyName\n" + rowA, "its columns are CIN, CompanyName; nearest are companies, which also need companystatus"},
+		"empty":            {"", "is empty"},
+		"blank":            {" \n\r\n", "is empty"},
+		"another header":   {"a,b,c\n1,2,3\n", "docs/import-formats.md"},
+		"a column missing": {"CIN,CompanyName\n" + rowA, "its columns are CIN, CompanyName; nearest are companies, which also need companystatus"},
+		"a list of new companies": {"CIN,COMPANY NAME,STATE,PAIDUP CAPITAL,REGISTERED OFFICE ADDRESS,EMAIL\nU55101GA2006PTC900001,A,Goa,1,X,a@example.com\n",
+			"nearest are companies, which also need companystatus"},
 		"a key alone":                   {"CIN,x\n1,2\n", "nearest are companies, which also need companyname and companystatus"},
 		"a cut gzip":                    {gzipped(headerA + rowA)[:60], "the file is cut off: fetch it again"},
 		"only a header":                 {headerA, "holds a header and no row"},

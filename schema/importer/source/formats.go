@@ -135,6 +135,7 @@ var llpListFormat = &format{
 		"industrialactivity": fieldActivityCode, "activitydescription": fieldActivity, "description": fieldActivityText,
 		"obligationofcontribution": fieldContribution, "state": fieldState, "address": fieldAddress,
 	},
+	portal: llpPortal,
 	spare: map[string]field{
 		"dateofincorporation": fieldDate, "dateofregistration": fieldDate, "registrationdate": fieldDate,
 		"contribution": fieldContribution, "totalobligationofcontribution": fieldContribution, "registeredaddress": fieldAddress,
@@ -152,11 +153,16 @@ var llpFormat = &format{
 		"maindivision": fieldDivision, "businessactivity": fieldActivity, "contribution": fieldContribution,
 		"addressline": fieldLine, "city": fieldCity, "state": fieldState, "pincode": fieldPincode,
 	},
+	portal: llpPortal,
 	spare: map[string]field{
 		"obligationofcontribution": fieldContribution, "totalobligationofcontribution": fieldContribution,
 		"address": fieldAddress, "registeredaddress": fieldAddress, "registeredofficeaddress": fieldAddress,
+		"activitydescription": fieldActivity,
 	},
 }
+
+// llpPortal has the portal's name of a column that both formats of LLPs have.
+var llpPortal = map[string]field{"llpstatus": fieldStatus}
 
 var directorFormat = &format{
 	Name:     "directors",
@@ -237,7 +243,7 @@ func recognise(header []string) (*format, []int, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if f.hasRequired(places) {
+		if f.hasRequired(places) && !(f == contactFormat && isCompanies(header, places)) {
 			return f, places, nil
 		}
 	}
@@ -250,6 +256,22 @@ func recognise(header []string) (*format, []int, error) {
 		return nil, nil, fmt.Errorf("%w: the first row is data, %s; put the header above it", errHeader, columns)
 	}
 	return nil, nil, fmt.Errorf("%w: its columns are %s; docs/import-formats.md lists the known ones", errHeader, columns)
+}
+
+// isCompanies reports whether a header with the columns of contacts, at these places, has so many others of companies that it
+// belongs to a list of them without their status, such as the MCA's monthly ones.
+func isCompanies(header []string, contacts []int) bool {
+	companies, err := companyFormat.places(header)
+	if err != nil || companies[fieldName] < 0 || contacts[fieldPhone] >= 0 || contacts[fieldWebsite] >= 0 {
+		return false
+	}
+	usual := 0
+	for _, f := range companyFormat.usual {
+		if companies[f] >= 0 {
+			usual++
+		}
+	}
+	return usual > 1
 }
 
 // nearest returns the format that shares the most columns with a header, at least two or its key, and

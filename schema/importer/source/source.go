@@ -27,7 +27,7 @@ var (
 	errTar         = errors.New("is a tar archive: unpack it and import the files in it")
 	errUTF16       = errors.New("is UTF-16 text without a byte order mark: save it as CSV in UTF-8")
 	errUTF32       = errors.New("is UTF-32 text: save it as CSV in UTF-8")
-	errPage        = errors.New("is a web page or XML, not a list: was the download refused? Fetch it again, as CSV")
+	errPage        = errors.New("is a web page or XML, not a list: was the download refused? Fetch it as CSV, or, if a spreadsheet opens it, save it there as CSV")
 	errMail        = errors.New("is a web page that a browser saved, not a list: open it, and save its table as CSV in UTF-8")
 	errPDF         = errors.New("is a PDF document: get the list as CSV in UTF-8")
 	errRichText    = errors.New("is a document of a word processor: save it as CSV in UTF-8")
