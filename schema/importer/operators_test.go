@@ -374,6 +374,12 @@ func TestADayToComeIsRejected(t *testing.T) {
 	require.EqualValues(t, 1, f.New)
 	f = newFixture(t).text("2020-06-30", `{"companyData":{"cin":"U55101GA2006PTC900001","company":"A","dateOfIncorporation":"07/01/2020","companyStatus":"Active"}}`)
 	require.Equal(t, map[string]string{"date after that of the files": "line 1: 2020-07-01 in dateOfIncorporation"}, f.First)
+		"first part of a month in another form": func(i int, row []string) {
+			if row[8] = fmt.Sprintf("%02d-03-%d", i+1, 1990+i); i < 12 {
+				row[8] = fmt.Sprintf("3/%d/%d", i+1, 1990+i)
+			}
+		},
+		"a new state":   func(_ int, row []string) { row[9], row[12] = `"X, PANJIM,Vidarbha,403001-India"`, "vidarbha" },
 }
 
 // TestASpreadsheetsNumberOfADayIsNamed: it is rejected, as it could be the number of a row.

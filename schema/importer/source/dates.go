@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -45,6 +46,7 @@ type orderCount struct {
 	asRead, swapped, either int
 	example                 string // one of the swapped dates
 	ambiguous               string // one that is valid in either order
+	months                  int    // of these, as read: a bit for each month
 }
 
 // note counts a date whose year has four digits or comes last. yearText is its year as written, isFirst whether it comes first.
@@ -67,6 +69,7 @@ func (d dateReader) note(s, sign string, isFirst bool, yearText, monthText, dayT
 	case month <= 12 && month != day:
 		count.either++
 		count.ambiguous = s
+		count.months |= 1 << month
 		isOpen := !d.order.isGiven && count != &d.order.yearFirst
 		swapped = isOpen && d.isToCome(yearText, month, day) && !d.isToCome(yearText, day, month)
 	}
@@ -151,7 +154,11 @@ const (
 	fewOf = 10
 )
 
-func (c *orderCount) isEarly() bool { return c.either >= fewestSwapped && c.either > fewOf*c.asRead }
+// isEarly reports whether nearly all days are before the thirteenth. Those of one month are the first part of a list of that month:
+// with days and months swapped, they would be of several.
+func (c *orderCount) isEarly() bool {
+	return c.either >= fewestSwapped && c.either > fewOf*c.asRead && bits.OnesCount(uint(c.months)) > 1
+}
 
 func (c *orderCount) isLate() bool { return c.asRead >= fewestSwapped && c.asRead > fewOf*c.either }
 
