@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -245,6 +246,15 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 		"name and class":        {swap(1, 5), `most names of its companies are like "Private"`},
 		"name and category":     {swap(1, 3), `most names of its companies are like "Company limited by shares"`},
 		"name and sub-category": {swap(1, 4), `most names of its companies are like "Non-government company"`},
+		"name and address":      {swap(1, 9), `most names of its companies are like "X, PANJIM,North Goa,Goa,403001-India": is CompanyName`},
+		"name and activity":     {swap(1, 15), `most names of its companies are like "Trading"`},
+		"state and Registrar":   {swap(12, 2), `most states of its companies are like "ROC Goa": is CompanyStateCode the column of something else?`},
+		"state and address":     {swap(12, 9), `most states of its companies are like "X, PANJIM,North Goa,Goa,403001-India"`},
+		"state and activity":    {swap(12, 15), `most states of its companies are like "Trading"`},
+		"class and category":    {swap(5, 3), `most categories of its companies are like "Private": is CompanyCategory the column of something else?`},
+		"category and kind":     {swap(3, 4), `most categories of its companies are like "Non-government company"`},
+		"paid-up capital in lakhs": {func(_ int, row []string) { row[7] = "1.00" },
+			"most capitals of its companies are less than 1000: is PaidupCapital in lakhs or crores? Write whole rupees"},
 		"capitals in lakhs": {func(_ int, row []string) { row[6], row[7] = "2.00", "1.00" },
 			"most capitals of its companies are less than 1000: is AuthorizedCapital in lakhs or crores? Write whole rupees"},
 		"days from 1904": {func(i int, row []string) { row[8] = fmt.Sprintf("%d-01-%02d", 1986+i, 10+i%20) },
@@ -276,6 +286,28 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 		_, err := Run(context.Background(), w.config("2025-05-05", w.file(changedCompanies(c.change))))
 		require.ErrorContains(t, err, c.want, name)
 		require.Empty(t, w.registryFiles(), name)
+	}
+}
+
+// TestSwappedColumnsOfLLPsEndTheRun, as those of companies do.
+func TestSwappedColumnsOfLLPsEndTheRun(t *testing.T) {
+	for want, row := range map[string]string{
+		`most names of its LLPs are like "Trading": is LLP Name the column of something else?`:                 `Active,100000,Goa,"X, PANJIM,North Goa,Goa,403001-India",Trading`,
+		`most states of its LLPs are like "Indian"`:                                                            `Active,100000,Indian,"X, PANJIM,North Goa,Goa,403001-India",MADE-UP %d LLP`,
+		"most contributions of its LLPs are less than 1000: is Obligation Of Contribution in lakhs or crores?": `Active,1.0,Goa,"X, PANJIM,North Goa,Goa,403001-India",MADE-UP %d LLP`,
+		"": `Active,100000,Goa (UT),"X, PANJIM,North Goa,Goa,403001-India",MADE-UP %d LLP`,
+	} {
+		text := "LLPIN,LLP Status,Obligation Of Contribution,State,Address,LLP Name\n"
+		for i := range 30 {
+			text += fmt.Sprintf("AAB-%04d,", i) + strings.Replace(row, "%d", strconv.Itoa(i), 1) + "\n"
+		}
+		w := newFixture(t)
+		_, err := Run(context.Background(), w.config("2025-05-05", w.file(text)))
+		if want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
 	}
 }
 
@@ -342,6 +374,12 @@ func TestSomeUnlikelyValuesAreTaken(t *testing.T) {
 				row[8] = fmt.Sprintf("3/%d/%d", i+1, 1990+i)
 			}
 		},
+		"first part of a month in another form": func(i int, row []string) {
+			if row[8] = fmt.Sprintf("%02d-03-%d", i+1, 1990+i); i < 12 {
+				row[8] = fmt.Sprintf("3/%d/%d", i+1, 1990+i)
+			}
+		},
+		"a new state":   func(_ int, row []string) { row[9], row[12] = `"X, PANJIM,Vidarbha,403001-India"`, "vidarbha" },
 		"times":         func(i int, row []string) { row[8] += []string{" 18:30:00", " 11:04:00"}[i%2] },
 		"days of India": func(_ int, row []string) { row[8] += " 18:30:00 IST" },
 		"days like years": func(i int, row []string) {
@@ -374,12 +412,6 @@ func TestADayToComeIsRejected(t *testing.T) {
 	require.EqualValues(t, 1, f.New)
 	f = newFixture(t).text("2020-06-30", `{"companyData":{"cin":"U55101GA2006PTC900001","company":"A","dateOfIncorporation":"07/01/2020","companyStatus":"Active"}}`)
 	require.Equal(t, map[string]string{"date after that of the files": "line 1: 2020-07-01 in dateOfIncorporation"}, f.First)
-		"first part of a month in another form": func(i int, row []string) {
-			if row[8] = fmt.Sprintf("%02d-03-%d", i+1, 1990+i); i < 12 {
-				row[8] = fmt.Sprintf("3/%d/%d", i+1, 1990+i)
-			}
-		},
-		"a new state":   func(_ int, row []string) { row[9], row[12] = `"X, PANJIM,Vidarbha,403001-India"`, "vidarbha" },
 }
 
 // TestASpreadsheetsNumberOfADayIsNamed: it is rejected, as it could be the number of a row.

@@ -63,7 +63,7 @@ func (s *sheet) company(cin string) (record.Record, error) {
 	if r.err != nil {
 		return record.Record{}, r.err
 	}
-	s.likely.note(cin, v)
+	s.likely.note(s, cin, v)
 	v[record.CompanyCategory] = described(categories, s.get(fieldCategory))
 	v[record.CompanySubCategory] = described(subCategories, s.get(fieldSubCategory))
 	v[record.CompanyClass] = described(classes, s.get(fieldClass))
@@ -73,7 +73,7 @@ func (s *sheet) company(cin string) (record.Record, error) {
 	v[record.CompanyEmail] = s.email(s.get(fieldEmail))
 	a := s.address()
 	v[record.CompanyLine], v[record.CompanyCity], v[record.CompanyPincode] = a.line, a.city, a.pincode
-	v[record.CompanyState] = orElse(s.state(), a.state)
+	v[record.CompanyState] = s.state(a)
 	v[record.CompanyDistrict] = a.named(v[record.CompanyState])
 	return record.New(record.CompanyTable, v, cin), nil
 }
@@ -89,10 +89,11 @@ func (s *sheet) llpOfCompanies(llpin string) (record.Record, error) {
 	if r.err != nil {
 		return record.Record{}, r.err
 	}
+	s.likely.noteName(llpin, v[record.LLPName].Text)
 	v[record.LLPActivity] = orElse(cleanValue(s.get(fieldActivity)), cleanValue(s.get(fieldPrincipal)))
 	a := s.address()
 	v[record.LLPLine], v[record.LLPCity], v[record.LLPPincode] = a.line, a.city, a.pincode
-	v[record.LLPState] = orElse(s.state(), a.state)
+	v[record.LLPState] = s.state(a)
 	return record.New(record.LLPTable, v, llpin), nil
 }
 
@@ -126,14 +127,15 @@ func (s *sheet) address() address {
 	return a
 }
 
-// state reads the column of the state. What can't be one is counted.
-func (s *sheet) state() record.Value {
+// state reads the column of the state, else of the address. What can't be one is counted.
+func (s *sheet) state(a address) record.Value {
 	text := s.get(fieldState)
 	v := stateName(text)
 	if v.Kind == record.Null && !isNone(text) {
 		s.out.note("state")
 	}
-	return v
+	s.likely.noteState(text, v, a)
+	return orElse(v, a.state)
 }
 
 func (s *sheet) phone(text string) record.Value {
@@ -276,7 +278,7 @@ func takeLLP(s *sheet) (record.Record, error) {
 	a := s.address()
 	v[record.LLPLine] = orElse(cleanValue(s.get(fieldLine)), a.line)
 	v[record.LLPCity] = orElse(cleanValue(s.get(fieldCity)), a.city)
-	v[record.LLPState] = orElse(s.state(), a.state)
+	v[record.LLPState] = s.state(a)
 	v[record.LLPPincode] = orElse(pincode, a.pincode)
 	return rec, nil
 }
@@ -297,7 +299,7 @@ func takeListedLLP(s *sheet) (record.Record, error) {
 	}
 	a := s.address()
 	v[record.LLPLine], v[record.LLPCity], v[record.LLPPincode] = a.line, a.city, a.pincode
-	v[record.LLPState] = orElse(s.state(), a.state)
+	v[record.LLPState] = s.state(a)
 	return rec, nil
 }
 
@@ -313,5 +315,9 @@ func (s *sheet) llp() (record.Record, error) {
 	v[record.LLPStatus] = r.status(llpStatus, s.get(fieldStatus))
 	v[record.LLPIncorporation] = r.past(r.date(r.of(s, fieldDate)))
 	v[record.LLPContribution] = r.capital(r.of(s, fieldContribution))
+	if r.err == nil {
+		s.likely.noteName(llpin, v[record.LLPName].Text)
+		s.likely.noteAmount(fieldContribution, v[record.LLPContribution])
+	}
 	return record.New(record.LLPTable, v, llpin), r.err
 }

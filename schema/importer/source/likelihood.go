@@ -2,22 +2,28 @@ package source
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"regedge/schema/importer/record"
 )
 
-// likelihood counts rows of a file of companies whose values can hardly be of their columns, so that swapped columns are not
+// likelihood counts rows of a file of companies or LLPs whose values can hardly be of their columns, so that swapped columns are not
 // taken: each value alone is a valid one.
 type likelihood struct {
-	rows, otherNames    int    // the first rows, and those whose name is that of something else
-	name                string // one of these
-	capitals, paidAbove int    // rows with two different capitals, and those whose paid-up one is the greater
-	amounts, small      int    // authorised capitals above 0, and those that are less than smallCapital
-	dates, otherYears   int    // dates of incorporation, and those of another year than the CIN's
-	company             string // one of these: its CIN and date
-	daysOfYears         int    // those of another year whose day is the CIN's year
-	swapped             string // one of these, as company
+	strange             [fieldCount]strangeness
+	names               map[string]string // the first names, and the identifier of the first that has each
+	capitals, paidAbove int               // rows with two different capitals, and those whose paid-up one is the greater
+	dates, otherYears   int               // dates of incorporation, and those of another year than the CIN's
+	company             string            // one of these: its CIN and date
+	daysOfYears         int               // those of another year whose day is the CIN's year
+	swapped             string            // one of these, as company
+}
+
+// strangeness counts the values of a column, and those that hardly are its own.
+type strangeness struct {
+	values, strange int
+	example         string // one of these
 }
 
 const (
@@ -25,34 +31,79 @@ const (
 	fewestRows = 20
 	// firstRows is how many names are looked at, which tell enough.
 	firstRows = 100
-	// smallCapital is more than a capital in lakhs or crores of rupees mostly is. In the official files 9 authorised capitals of
-	// 67,156 are less.
-	smallCapital = 1000
+	// smallAmount is more than a capital or a contribution in lakhs or crores of rupees mostly is. In the official files 9 authorised
+	// capitals of 67,156 are less, and 1,270 paid-up ones of 63,598.
+	smallAmount = 1000
 )
 
+// legalForm matches a name of a company or an LLP with its legal form.
+var legalForm = regexp.MustCompile(`(?i)\b(limited|ltd|llp)\b`)
+
+func (c *strangeness) note(value string, isStrange bool) {
+	c.values++
+	if isStrange {
+		c.strange++
+		c.example = value
+	}
+}
+
+// isMost reports whether most values of the column are strange.
+func (c *strangeness) isMost() bool { return c.values >= fewestRows && 2*c.strange > c.values }
+
 // note counts the row of a company. In the official files 49 paid-up capitals of 37,079 are above the authorised ones.
-func (l *likelihood) note(cin string, v []record.Value) {
+func (l *likelihood) note(s *sheet, cin string, v []record.Value) {
+	l.noteName(cin, v[record.CompanyName].Text)
 	l.noteYear(cin, v[record.CompanyIncorporation])
-	if l.rows < firstRows {
-		l.rows++
-		if name := v[record.CompanyName].Text; isOfAnotherColumn(name) {
-			l.otherNames++
-			l.name = name
-		}
-	}
+	l.noteForm(s, fieldCategory, categories)
+	l.noteForm(s, fieldSubCategory, subCategories)
+	l.noteForm(s, fieldClass, classes)
 	authorised, paid := v[record.CompanyAuthorized], v[record.CompanyPaidUp]
-	if authorised.Kind == record.Number && authorised.Int > 0 {
-		l.amounts++
-		if authorised.Int < smallCapital {
-			l.small++
-		}
-	}
+	l.noteAmount(fieldAuthorized, authorised)
+	l.noteAmount(fieldPaidUp, paid)
 	if authorised.Kind != record.Number || paid.Kind != record.Number || authorised.Int == paid.Int {
 		return
 	}
 	l.capitals++
 	if paid.Int > authorised.Int {
 		l.paidAbove++
+	}
+}
+
+// noteName counts a name. One without a legal form that several records have may be an activity.
+func (l *likelihood) noteName(id, name string) {
+	if l.strange[fieldName].values == firstRows {
+		return
+	}
+	if l.names == nil {
+		l.names = make(map[string]string, firstRows)
+	}
+	first, isKnown := l.names[name]
+	if !isKnown {
+		l.names[name] = id
+	}
+	isRepeated := isKnown && first != id && !legalForm.MatchString(name)
+	l.strange[fieldName].note(name, isRepeated || isOfAnotherColumn(name) || parseAddress(name).state.Kind != record.Null)
+}
+
+// noteForm counts the text of a column whose usual texts are known.
+func (l *likelihood) noteForm(s *sheet, f field, usual map[string]string) {
+	if text := s.get(f); !isNone(text) {
+		l.strange[f].note(text, usual[squash(text)] == "" && isOfAnotherColumn(text))
+	}
+}
+
+// noteAmount counts a capital or a contribution.
+func (l *likelihood) noteAmount(f field, amount record.Value) {
+	if amount.Kind == record.Number && amount.Int > 0 {
+		l.strange[f].note("", amount.Int < smallAmount)
+	}
+}
+
+// noteState counts the text of the state's column, of which state was read. An unknown one is strange beside an address with a known one.
+func (l *likelihood) noteState(text string, state record.Value, a address) {
+	if !isNone(text) {
+		isOther := a.state.Kind != record.Null && state != a.state && states[squash(state.Text)] == ""
+		l.strange[fieldState].note(text, isOther || state.Kind == record.Null)
 	}
 }
 
@@ -80,18 +131,33 @@ func isOfAnotherColumn(name string) bool {
 		strings.HasPrefix(key, "roc") && rocName(name).Text == name || strings.HasPrefix(key, "registrarofcompanies")
 }
 
+// ownTexts are the columns whose texts are known in part, by what a file has in them.
+var ownTexts = map[field]string{
+	fieldName: "names", fieldState: "states", fieldCategory: "categories", fieldSubCategory: "sub-categories", fieldClass: "classes",
+}
+
 // check fails if most rows are unlikely.
 func (l *likelihood) check(s *sheet) error {
+	of := "companies"
+	if s.format != companyFormat {
+		of = "LLPs"
+	}
+	for f := range fieldCount {
+		column := &l.strange[f]
+		switch texts := ownTexts[f]; {
+		case !column.isMost():
+		case texts != "":
+			return fmt.Errorf("most %s of its %s are like %q: is %s the column of something else?", texts, of, cut(clean(column.example), maxColumnShown), s.column(f))
+		case f == fieldContribution:
+			return fmt.Errorf("most contributions of its LLPs are less than %d: is %s in lakhs or crores? Write whole rupees", smallAmount, s.column(f))
+		default:
+			return fmt.Errorf("most capitals of its companies are less than %d: is %s in lakhs or crores? Write whole rupees", smallAmount, s.column(f))
+		}
+	}
 	switch {
-	case l.rows >= fewestRows && 2*l.otherNames > l.rows:
-		return fmt.Errorf("most names of its companies are like %q: is %s the column of something else?",
-			cut(l.name, maxColumnShown), s.column(fieldName))
 	case l.capitals >= fewestRows && 2*l.paidAbove > l.capitals:
 		return fmt.Errorf("the paid-up capital of most of its companies is above the authorised one: are the columns %s and %s swapped?",
 			s.column(fieldAuthorized), s.column(fieldPaidUp))
-	case l.amounts >= fewestRows && 2*l.small > l.amounts:
-		return fmt.Errorf("most capitals of its companies are less than %d: is %s in lakhs or crores? Write whole rupees",
-			smallCapital, s.column(fieldAuthorized))
 	case l.dates >= fewestRows && 2*l.otherYears > l.dates:
 		return fmt.Errorf("most of its companies have dates of another year than their CIN, as %s: does %s hold other dates, "+
 			"was one column sorted alone, or does a spreadsheet count days from 1904?", l.company, s.column(fieldDate))
