@@ -239,6 +239,36 @@ func TestTheCIInstallsTestsAndFuzzes(t *testing.T) {
 	}
 }
 
+// TestTheCIFuzzesWhatItNames: a target of another name would be left out without a word. Each name of .ci/run has a target,
+// and one of them at least has inputs in the tree.
+func TestTheCIFuzzesWhatItNames(t *testing.T) {
+	script, err := os.ReadFile(".ci/run")
+	require.NoError(t, err)
+	targets := map[string]string{} // by the folder of their inputs
+	for _, file := range sourceFiles(t) {
+		if !strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, found := range regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`).FindAllStringSubmatch(string(content), -1) {
+			targets[filepath.Join(filepath.Dir(file), "testdata", "fuzz", found[1])] = found[1]
+		}
+	}
+	lines := regexp.MustCompile(`(?m)^sh scripts/fuzz\.sh \S+ '(.*)'$`).FindAllStringSubmatch(string(script), -1)
+	require.Len(t, lines, 2)
+	for _, name := range strings.Split(lines[0][1]+"|"+lines[1][1], "|") {
+		inputs := 0
+		for folder, target := range targets {
+			if regexp.MustCompile(name).MatchString(target) {
+				kept, _ := filepath.Glob(filepath.Join(folder, "*"))
+				inputs += len(kept)
+			}
+		}
+		require.Positive(t, inputs, name)
+	}
+}
+
 // releasing stands for go: what it builds depends on the platform, the version and the commit, and on nothing else
 // unless the build is to differ.
 const releasing = `[ "$1" != list ] || { echo regedge/host/cli; exit; }
