@@ -128,7 +128,7 @@ func startReleases(b testing.TB, companies int) *releases {
 	r.ownPrimary()
 	r.registry = newRegistry(b, b.TempDir(), companies)
 	_, r.key = r.account(1)
-	fmt.Fprintln(r.rows, "WHAT\tTIME\tCURRENT AT THE EDGE\tMEMORY\tPRIMARY WRITES\tSENDS TO THE EDGES\tITS PROCESSOR TIME")
+	fmt.Fprintln(r.rows, "WHAT\tTIME\tCURRENT AT THE EDGE\tMEMORY\tPUSH WRITES\tPRIMARY WRITES\tSENDS TO THE EDGES\tITS PROCESSOR TIME")
 	return r
 }
 
@@ -266,12 +266,12 @@ func (r *releases) run(what string, args, env []string) {
 	before := r.primary()
 	command := r.command(args, env)
 	began := time.Now()
-	memory, out, err := runWatched(command)
+	memory, written, out, err := runWatched(command)
 	require.NoError(r.b, err, out)
 	took := time.Since(began)
 	require.NoError(r.b, r.Edges[0].Ready(r.b.Context()))
 	r.current(r.Edges[0])
-	r.row(what, fmt.Sprintf("%.1f s", took.Seconds()), time.Since(began), fmt.Sprintf("%d MB", memory>>10), before)
+	r.row(what, fmt.Sprintf("%.1f s\t%.1f s\t%d MB\t%d MB", took.Seconds(), time.Since(began).Seconds(), memory>>10, written>>20), before)
 }
 
 // current waits until an edge answers from the newest release.
@@ -284,22 +284,23 @@ func (r *releases) current(e *cluster.Edge) {
 	}, 20*time.Minute, 20*time.Millisecond)
 }
 
-// runWatched runs a command, and returns its output and the most memory that it had, in KiB. What
-// wait4 says of a child's memory begins with that of its parent.
-func runWatched(command *exec.Cmd) (memory int64, out string, err error) {
+// runWatched runs a command, and returns its output, the most memory that it had, in KiB, and the bytes that it wrote
+// to disks. What wait4 says of a child's memory begins with that of its parent.
+func runWatched(command *exec.Cmd) (memory, written int64, out string, err error) {
 	var said strings.Builder
 	command.Stdout, command.Stderr = &said, &said
 	if err := command.Start(); err != nil {
-		return 0, "", err
+		return 0, 0, "", err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
 	for {
 		select {
 		case err := <-ended:
-			return memory, said.String(), err
+			return memory, written, said.String(), err
 		case <-time.After(20 * time.Millisecond):
 			memory = max(memory, figure(fmt.Sprintf("/proc/%d/status", command.Process.Pid), peak))
+			written = max(written, figure(fmt.Sprintf("/proc/%d/io", command.Process.Pid), writeBytes))
 		}
 	}
 }
@@ -457,7 +458,7 @@ func (r *releases) addEdges(what string, names ...string) {
 	for _, e := range r.Edges[first:] {
 		r.current(e)
 	}
-	r.row(what, "", time.Since(began), "", before)
+	r.addRow(what, began, before)
 }
 
 // removeEdge ends an edge, and removes its files.
@@ -483,7 +484,7 @@ func (r *releases) absent(n int) {
 	before, began := r.primary(), time.Now()
 	require.NoError(r.b, replica.Start())
 	r.current(r.Edges[n])
-	r.row("the edge comes back", "", time.Since(began), "", before)
+	r.addRow("the edge comes back", began, before)
 }
 
 // manyPushes pushes 1% again and again.
@@ -495,12 +496,17 @@ func (r *releases) manyPushes() {
 	}
 }
 
+// addRow adds the row of something that is no push.
+func (r *releases) addRow(what string, began time.Time, before work) {
+	r.row(what, fmt.Sprintf("\t%.1f s\t\t", time.Since(began).Seconds()), before)
+}
+
 // row adds a row to the table, and shows it at once: at the country's size each takes minutes.
-func (r *releases) row(what, took string, current time.Duration, memory string, before work) {
+func (r *releases) row(what, ofPush string, before work) {
 	now := r.primary()
 	server, gate := now.server.since(before.server), now.gate.since(before.gate)
-	row := fmt.Sprintf("%s\t%s\t%.1f s\t%s\t%d MB\t%d MB\t%.1f s\n", what, took, current.Seconds(), memory,
-		(server.written+gate.written)>>20, (now.sent-before.sent)>>20, (server.busy + gate.busy).Seconds())
+	row := fmt.Sprintf("%s\t%s\t%d MB\t%.1f MB\t%.2f s\n", what, ofPush,
+		(server.written+gate.written)>>20, float64(now.sent-before.sent)/(1<<20), (server.busy + gate.busy).Seconds())
 	fmt.Fprint(os.Stderr, row)
 	fmt.Fprint(r.rows, row)
 }
