@@ -34,8 +34,12 @@ func (s *Server) tend(r *run) {
 	defer look.Stop()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	hangs := make(chan bool, 1)
-	go func() { hangs <- s.hangs(ctx, r) }()
+	hangs := make(chan struct{})
+	go func() {
+		if s.hangs(ctx, r) {
+			close(hangs)
+		}
+	}()
 	for {
 		select {
 		case <-r.ended:
@@ -74,7 +78,7 @@ func (s *Server) tend(r *run) {
 			}
 			again = nil // sqld has copied it meanwhile
 		case <-r.output.doubted:
-			if s.lost(r) {
+			if s.lost(r, hangs) {
 				s.restart(r, "the replica has lost its database, and is started again", os.Interrupt, s.discard)
 				return
 			}
@@ -83,13 +87,15 @@ func (s *Server) tend(r *run) {
 }
 
 // lost asks the replica until it answers that its database exists, or lostAsks times in a row that it
-// does not.
-func (s *Server) lost(r *run) bool {
+// does not, or until it counts as hung.
+func (s *Server) lost(r *run, hangs <-chan struct{}) bool {
 	client := &http.Client{Timeout: askLimit}
 	defer client.CloseIdleConnections()
 	for row := 0; row < lostAsks; {
 		select {
 		case <-r.ended:
+			return false
+		case <-hangs:
 			return false
 		case <-time.After(lostPause):
 		}

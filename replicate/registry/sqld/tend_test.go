@@ -2,6 +2,7 @@ package sqld
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -41,7 +42,7 @@ func TestADatabaseIsLostOnceTheReplicaHasSaidSoThriceInARow(t *testing.T) {
 			answers <- status
 		}
 		synctest.Test(t, func(t *testing.T) {
-			require.Equal(t, c.lost, (&Server{}).lost(&run{asked: replica.URL, ended: make(chan struct{})}), c.answers)
+			require.Equal(t, c.lost, (&Server{}).lost(&run{asked: replica.URL, ended: make(chan struct{})}, nil), c.answers)
 		})
 		require.Empty(t, answers, "every answer was asked for")
 	}
@@ -63,7 +64,7 @@ func TestAReplicaThatHangsIsNotAskedForEver(t *testing.T) {
 	}))
 	defer replica.Close()
 	lost := make(chan bool, 1)
-	go func() { lost <- (&Server{}).lost(&run{asked: replica.URL, ended: make(chan struct{})}) }()
+	go func() { lost <- (&Server{}).lost(&run{asked: replica.URL, ended: make(chan struct{})}, nil) }()
 	select {
 	case got := <-lost:
 		require.False(t, got)
@@ -71,6 +72,23 @@ func TestAReplicaThatHangsIsNotAskedForEver(t *testing.T) {
 		replica.CloseClientConnections()
 		require.Fail(t, "it is still asked")
 	}
+}
+
+// TestAReplicaThatHangsForGoodIsStartedAgain: also one that hangs just after it logged that it lost its database. It was asked for
+// an answer about that for ever, and nothing else about it was noticed.
+func TestAReplicaThatHangsForGoodIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	program := filepath.Join(t.TempDir(), "program")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho NamespaceDoesntExist\nexec sleep 600\n"), 0o700))
+	s := &Server{hung: silence{checks: 4, limit: 100 * time.Millisecond, pause: time.Millisecond}}
+	s.Config = Config{Program: program, Dir: t.TempDir(), HTTP: silent.Addr().String(), Primary: "http://127.0.0.1:1"}
+	require.NoError(t, s.Start())
+	t.Cleanup(s.Kill)
+	first := s.PID()
+	require.Eventually(t, func() bool { return s.PID() != first }, time.Minute, 10*time.Millisecond)
 }
 
 // tended starts a replica whose server does nothing, and returns it with its log.
