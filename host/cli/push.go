@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/url"
@@ -247,6 +248,8 @@ func (f *pushFlags) explain(err error) error {
 		return hint.With(err, "does another service listen at %s, or a network's sign-in page? Set --registry or REGEDGE_REGISTRY", f.Registry)
 	case errors.As(err, &refused):
 		return hint.With(err, "is the registry's primary running at %s? Set --registry or REGEDGE_REGISTRY", f.Registry)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return hint.With(fmt.Errorf("the answer of %s broke off: %w", f.Registry, err), "did the primary end just now? See the log of regedge-primary@registry. Then run the same command again: what was written is whole, and it goes on from there")
 	case errors.Is(err, fs.ErrNotExist):
 		return hint.With(err, "regedge import makes a registry file")
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, sqlite3.CANTOPEN), errors.Is(err, sqlite3.READONLY):

@@ -40,6 +40,19 @@ func TestAPushToAnotherServerSaysSo(t *testing.T) {
 	}
 }
 
+// TestAPushWhoseAnswerBreaksOffSaysSo: it said "unexpected EOF", neither of what nor what to do.
+func TestAPushWhoseAnswerBreaksOffSaysSo(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, `{"baton"`)
+	}))
+	t.Cleanup(server.Close)
+	code, said := ran("push", "pushhints_test.go", "--dry-run", "--registry", server.URL)
+	require.Equal(t, exitFailure, code)
+	require.Contains(t, said, "the answer of "+server.URL+" broke off: ")
+	require.Contains(t, said, "hint: did the primary end just now?")
+}
+
 // TestWhoEndsACommandIsNotToldThatThePrimaryIsSilent.
 func TestWhoEndsACommandIsNotToldThatThePrimaryIsSilent(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
