@@ -97,9 +97,33 @@ func TestStrangersHaveTheirPart(t *testing.T) {
 }
 
 // enterAs begins a lookup of a client with an address and a key of its own.
-func enterAs(s *shares, client byte) (ticket, bool) {
-	key := ident.NewKey(func(p []byte) { clear(p); p[0] = client })
-	return s.enter(&handler.Request{Headers: []handler.Header{{Name: "Authorization", Value: "Bearer " + key}}}, fmt.Sprint("192.0.2.", client))
+func enterAs(s *shares, client byte) (ticket, bool) { return enterFrom(s, client, client) }
+
+// enterFrom begins a lookup with a key from an address.
+func enterFrom(s *shares, key, address byte) (ticket, bool) {
+	live := ident.NewKey(func(p []byte) { clear(p); p[0] = key })
+	return s.enter(&handler.Request{Headers: []handler.Header{{Name: "Authorization", Value: "Bearer " + live}}}, fmt.Sprint("192.0.2.", address))
+}
+
+// TestNobodyHoldsEveryPlace: neither an address with ever new keys, nor a key from ever new addresses.
+func TestNobodyHoldsEveryPlace(t *testing.T) {
+	for name, attack := range map[string]func(s *shares, n byte) (ticket, bool){
+		"an address": func(s *shares, n byte) (ticket, bool) { return enterFrom(s, n, 1) },
+		"a key":      func(s *shares, n byte) (ticket, bool) { return enterFrom(s, 1, n) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShares(Config{MaxInFlight: 16}.withDefaults(), new(atomic.Int64))
+			for n := range byte(100) {
+				if lookup, may := attack(s, 100+n); !may {
+					s.leave(lookup)
+				}
+			}
+			for customer := range byte(4) {
+				_, may := enterAs(s, 2+customer)
+				require.True(t, may, "customer %d", customer)
+			}
+		})
+	}
 }
 
 // TestARefusedLookupGivesNoPlaceBack: it had none, and those that have one keep it.
