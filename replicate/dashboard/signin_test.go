@@ -209,8 +209,8 @@ func TestWhoIsBeyondTheirLimitTakesNobodysTurn(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, b.signIn("owner@example.com", "wrong words in here").StatusCode)
 }
 
-// TestOneHashAtATime lets 40 clients sign in at once, with hashes that cost what they do in use.
-func TestOneHashAtATime(t *testing.T) {
+// TestOfManyWhoSignInAtOnceEachIsAnsweredOrRefused lets 40 clients do so, with hashes that cost what they do in use.
+func TestOfManyWhoSignInAtOnceEachIsAnsweredOrRefused(t *testing.T) {
 	w := newWorld(t)
 	w.dashboard.DearPasswords()
 	var together sync.WaitGroup
