@@ -60,6 +60,7 @@ func TestEveryAnswerOfAStoppedEdgeIsSpent(t *testing.T) {
 func stopUnderLoad(t *testing.T, edge func(*cluster) *process) {
 	c := newCluster(t)
 	p := edge(c)
+	p.patience = time.Minute // who gives up is charged all the same
 	asked, mark := c.account(10_000_000), c.account(1_000)
 	for round := range *stops {
 		before, _ := asked.got()
@@ -89,7 +90,6 @@ func (a *account) streams(p *process) *sync.WaitGroup {
 	running := new(sync.WaitGroup)
 	for range pipelines {
 		client := p.dials()
-		client.Timeout = time.Minute // who gives up is charged all the same
 		for range streamsOfClient {
 			running.Go(func() {
 				for a.ask(client, p) != 0 {
