@@ -187,6 +187,17 @@ func TestAfterALostSealNothingIsReportedTwice(t *testing.T) {
 	require.EqualValues(t, 2, again.Unreported(1))
 }
 
+// TestABatchWhoseAcknowledgementIsReplayedIsArchived: the process may have ended before it was.
+func TestABatchWhoseAcknowledgementIsReplayedIsArchived(t *testing.T) {
+	edge, log := granted(t, 10)
+	require.Empty(t, chargeCode(edge, start, "a", charge.Found))
+	sent := edge.Sync(start).Batch
+	require.NotNil(t, sent)
+	again := restarted(t, append(log.records, acknowledgement(edge)))
+	require.Equal(t, []Reported{{Epoch: 1, Batch: sent}}, again.TakeReplayed())
+	require.Empty(t, again.TakeReplayed(), "once")
+}
+
 // acknowledgement is a record of a reply that acknowledges the edge's newest batch.
 func acknowledgement(edge *EdgeState) []byte {
 	log := &recordLog{}
