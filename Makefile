@@ -10,7 +10,7 @@ PACKAGES := ./... ./testdata
 # Tested first, since they take longest: started last, one would run alone at the end. The first two wait more than
 # they compute.
 LONGEST := ./host/cli ./replicate/registry/sqld ./internal/simulation ./host/reference ./replicate/registry/push \
-	./internal/conformance ./internal/chaos
+	./internal/conformance ./internal/chaos ./replicate/metering/writer ./handler ./schema/importer ./cmd/regedge
 # Tested alone: it runs a dozen processes, and a lookup fails if it waits a second for a processor.
 CROWDED := $(shell go list ./internal/cluster)
 # Packages with locks and goroutines, tested under the race detector; those that take longest first.
@@ -19,8 +19,7 @@ RACE := ./replicate/registry/sqld ./replicate/metering/meter ./host/server ./sch
 	./host/service ./host/sqlite ./host/tracing ./internal/chaos ./internal/simulation ./internal/testkit/...
 # Of these it runs a part: some of their tests ask for -short, since it would find nothing there, or take too long. The
 # others are tested under the race detector alone, where there is a C compiler.
-RACE_PART := ./replicate/registry/sqld ./replicate/registry/push ./replicate/metering/writer ./replicate/metering/ledger \
-	./schema/importer ./internal/chaos ./internal/simulation
+RACE_PART := ./replicate/registry/push ./replicate/metering/ledger ./schema/importer ./internal/chaos ./internal/simulation
 RACE_ALONE = $(filter-out $(shell go list $(RACE_PART)),$(shell go list $(RACE)))
 
 # SQLite itself, which is Go translated from C, is left out: it would double the time of this stage, and two

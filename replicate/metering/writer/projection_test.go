@@ -89,9 +89,6 @@ func contents(t *testing.T, ledger, access *sql.DB) (want, have [][]row) {
 // TestTheAccessDatabaseIsComparedPageByPage spoils an access database of many pages in several ways.
 // Each time a comparison makes it what the ledger says.
 func TestTheAccessDatabaseIsComparedPageByPage(t *testing.T) {
-	if testing.Short() { // as under the race detector, which has nothing to see in a single goroutine
-		t.Skip("compares thousands of rows eight times")
-	}
 	dir := t.TempDir()
 	ledger, access := fillKeys(t, dir, 5*comparedRows), openAccess(t, dir)
 	p := newProjector(Config{Ledger: ledger, Access: access}.withDefaults(), func(d time.Duration) time.Duration { return d })

@@ -143,9 +143,6 @@ func TestASeedCanBeWithdrawnWhileItIsUploaded(t *testing.T) {
 
 // TestAnUploadThatGoesOnInTheBackgroundHasFailed: nobody would know how it ends.
 func TestAnUploadThatGoesOnInTheBackgroundHasFailed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("skipped: it waits for some seconds")
-	}
 	t.Parallel()
 	m, folder, dir := mirrorOf(t, "sleep 60 & echo $! > DIR/pid")
 	began := time.Now()
