@@ -303,6 +303,7 @@ test("suggestions are a list of strings", () => {
 test("Retry-After is seconds or a date", (t) => {
   for (const value of [null, "-3", "soon", "soon 3000", "Thu, 01 Jan 1970 00:00:00 GMT"]) assert.equal(retryAfter(value), 0, value);
   assert.equal(retryAfter("3"), 3);
+  assert.equal(retryAfter("3, 5"), 3, "two lines");
   const at = new Date(Date.now() + 60_000);
   const [, day, date, month, year, time] = /(.*), (.*) (.*) (.*) (.*) GMT/.exec(at.toUTCString());
   const weekday = at.toLocaleDateString("en", { weekday: "long", timeZone: "UTC" });
