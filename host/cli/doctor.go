@@ -75,10 +75,22 @@ func tell(m *Main, findings []doctor.Finding, asJSON bool) error {
 	} else {
 		err = writeFindings(m.Stdout, findings)
 	}
-	if err == nil && d.Wrong > 0 {
-		err = fmt.Errorf("%d of %d findings are wrong", d.Wrong, len(findings))
+	if err == nil {
+		err = areWrong(findings)
 	}
 	return err
+}
+
+// areWrong is an error when findings are wrong.
+func areWrong(findings []doctor.Finding) error {
+	switch wrong := doctor.CountWrong(findings); wrong {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("1 of %d findings is wrong", len(findings))
+	default:
+		return fmt.Errorf("%d of %d findings are wrong", wrong, len(findings))
+	}
 }
 
 // writeFindings prints a line for each finding, and below it what to do.

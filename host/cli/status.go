@@ -81,7 +81,7 @@ func (c *statusCommand) Run(ctx context.Context, m *Main) error {
 				return err
 			}
 			if err = c.explainRegistry(now.failed); err == nil {
-				err = now.wrong()
+				err = areWrong(now.Findings)
 			}
 		} else {
 			err = c.explain(err)
@@ -139,14 +139,6 @@ func (c *statusCommand) collect(ctx context.Context, m *Main, client *writer.Cli
 	s.Releases, s.failed = push.Releases(limited, registry)
 	s.empty = s.failed == nil && len(s.Releases) == 0
 	return s, nil
-}
-
-// wrong is an error when the explanation names something that is wrong.
-func (s *status) wrong() error {
-	if wrong := doctor.CountWrong(s.Findings); wrong > 0 {
-		return fmt.Errorf("%d of %d findings are wrong", wrong, len(s.Findings))
-	}
-	return nil
 }
 
 // explainRegistry adds a hint to an error of the registry. The nodes are shown anyway.

@@ -469,3 +469,10 @@ func TestAWatchSurvivesAnOutageOfTheWriter(t *testing.T) {
 	require.True(t, p.await(func() bool { return pages() > shown+1 }), p.stderr.String())
 	require.Equal(t, exitOK, p.halt())
 }
+
+func TestOneFindingIsWrongAndSeveralAre(t *testing.T) {
+	wrong, ok := doctor.Finding{Level: doctor.Wrong}, doctor.Finding{Level: doctor.OK}
+	require.NoError(t, areWrong([]doctor.Finding{ok}))
+	require.EqualError(t, areWrong([]doctor.Finding{ok, wrong}), "1 of 2 findings is wrong")
+	require.EqualError(t, areWrong([]doctor.Finding{wrong, wrong}), "2 of 2 findings are wrong")
+}
