@@ -32,12 +32,15 @@ var unimportant = []byte("Invalid MAC on baton")
 // probed is what Go's server logs of a client that connects to a port with TLS and leaves, as a probe does.
 var probed = [][]byte{[]byte("TLS handshake error from "), []byte(": EOF\n")}
 
+// unanswered is what Go's server logs when it closes the connection of a machine that went away without a word.
+var unanswered = []byte("timeout waiting for PING response")
+
 // compaction are what a primary logs as errors, each second, while it makes a snapshot of its log and replicas ask for what
 // is in there: gRPC's FAILED_PRECONDITION, "ask for the snapshot", and UNAVAILABLE, "not made yet". They ask again.
 var compaction = [][]byte{[]byte("classification=Code: 9"), []byte("classification=Code: 14")}
 
 // output forwards a process's output, line by line, and looks for signs in it. It replaces lines with
-// forwarded by one that explains them, and leaves unimportant ones out.
+// forwarded or unanswered by ones that explain them, and leaves unimportant ones out.
 type output struct {
 	doubted chan struct{} // has an element once a sign was seen
 	now     func() time.Time
@@ -83,6 +86,9 @@ func (o *output) line(line []byte) {
 	if bytes.Contains(line, unimportant) || bytes.Contains(line, compaction[0]) || bytes.Contains(line, compaction[1]) ||
 		bytes.Contains(line, probed[0]) && bytes.HasSuffix(line, probed[1]) {
 		return
+	}
+	if bytes.Contains(line, unanswered) {
+		line = []byte("regedge: a replica's machine does not answer any more: its connection is closed\n")
 	}
 	if bytes.Contains(line, forwarded) {
 		now := o.now()
