@@ -7,6 +7,9 @@ cd "$(dirname "$0")/.."
 # network is cut for ten minutes, its primary writes without pause for ten more, and its clocks jump.
 SOAK=1 go test -count=1 -timeout 2h -v -run 'NoLookupFails|DuringFastWrites|ClocksJump' ./internal/cluster
 
+# Every statement that takes a lock, in every way that an edge has, at the primaries of both databases.
+SOAK=1 go test -count=1 -timeout 1h -v -run NoEdgeHoldsUpAPrimary ./host/cli
+
 # Imports that are killed: 100 within one of 200,000 companies, with two readers beside it.
 go test -count=1 -timeout 3h -v -run KilledIsOldOrNew ./host/cli -kills "${KILLS:-100}" -kill-companies "${KILL_COMPANIES:-200000}"
 
