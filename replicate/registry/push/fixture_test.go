@@ -23,6 +23,7 @@ import (
 	"github.com/ncruces/go-sqlite3/driver"
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/sqld"
@@ -75,7 +76,37 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, server: sqldtest.Primary(t)}
+	return fixtureOf(t, sqldtest.Primary(t))
+}
+
+// pushedOnce are the folders of the first fixture of newPushed, once its release was pushed, below baseDir.
+var pushedOnce struct{ server, snapshots, release string }
+
+// newPushed returns a fixture whose primary has the registry, and its release. The first one pushes it, the others
+// copy its files.
+func newPushed(t *testing.T) (*fixture, string) {
+	t.Helper()
+	kept := &pushedOnce
+	if kept.release == "" {
+		f := newFixture(t)
+		release := f.push().Release
+		f.server.Stop()
+		kept.server, kept.snapshots = filepath.Join(baseDir, "server"), filepath.Join(baseDir, "snapshots")
+		require.NoError(t, os.CopyFS(kept.server, os.DirFS(f.server.Dir)))
+		require.NoError(t, os.CopyFS(kept.snapshots, os.DirFS(f.snapshots)))
+		kept.release = release
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(kept.server)))
+	f := fixtureOf(t, sqldtest.Start(t, sqld.Config{Dir: dir, HTTP: testkit.FreePort(t), GRPC: testkit.FreePort(t)}))
+	require.NoError(t, os.CopyFS(f.snapshots, os.DirFS(kept.snapshots)))
+	return f, kept.release
+}
+
+// fixtureOf returns a fixture of a primary.
+func fixtureOf(t *testing.T, primary *sqld.Server) *fixture {
+	t.Helper()
+	f := &fixture{t: t, server: primary}
 	path, err := base()
 	require.NoError(t, err)
 	dir := t.TempDir()

@@ -61,8 +61,7 @@ func TestAPushThatRemovesMoreThanAFiftiethIsConfirmed(t *testing.T) {
 // TestAPushWithoutAppointmentsIsConfirmed: an import without the file of directors removes no company, but
 // nearly all that is known of their boards.
 func TestAPushWithoutAppointmentsIsConfirmed(t *testing.T) {
-	f := newFixture(t)
-	first := f.push().Release
+	f, first := newPushed(t)
 	for table, key := range map[string]string{"appointment": "cin, din", "partner": "llpin, who"} {
 		var had int
 		_, err := fmt.Sscanf(dump(t, f.primary(), "SELECT count(*) FROM "+table)[0], "[{%d", &had)
@@ -95,8 +94,7 @@ func TestAPushWithoutAppointmentsIsConfirmed(t *testing.T) {
 }
 
 func TestAnOlderPushAndAStrangersAreConfirmed(t *testing.T) {
-	f := newFixture(t)
-	f.push()
+	f, _ := newPushed(t)
 	content, err := os.ReadFile(f.registry)
 	require.NoError(t, err)
 	f.edit(nil, "UPDATE company SET paid_up_capital = 6 WHERE cin = (SELECT min(cin) FROM company)")
@@ -118,8 +116,7 @@ func TestAnOlderPushAndAStrangersAreConfirmed(t *testing.T) {
 
 // TestAReleaseThatWasRolledBackIsConfirmed: the file that is pushed next holds it still, unless something was imported.
 func TestAReleaseThatWasRolledBackIsConfirmed(t *testing.T) {
-	f := newFixture(t)
-	f.push()
+	f, _ := newPushed(t)
 	first := f.snapshot()
 	f.edit(nil, "UPDATE company SET paid_up_capital = 6 WHERE cin = (SELECT min(cin) FROM company)")
 	f.push()
@@ -140,8 +137,7 @@ func TestAPushThatGoesOnIsNotConfirmedAgain(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a small registry is pushed in one transaction")
 	}
-	f := newFixture(t)
-	f.push()
+	f, _ := newPushed(t)
 	f.edit(nil, "DELETE FROM director", "UPDATE company SET phone = '1'")
 	release := f.snapshot()
 	asked := 0

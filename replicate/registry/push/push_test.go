@@ -113,8 +113,7 @@ func TestARegistryRestoredFromASnapshotIsPushed(t *testing.T) {
 // TestCompaniesArePushedIntoTheirRows: a new company gets the rowid of its CIN, and one that has
 // another rowid keeps it.
 func TestCompaniesArePushedIntoTheirRows(t *testing.T) {
-	f := newFixture(t)
-	f.push()
+	f, _ := newPushed(t)
 	there := func(query string) string {
 		db, err := schema.OpenReadOnly(sqld.File(f.server.Dir))
 		require.NoError(t, err)
@@ -134,8 +133,7 @@ func TestCompaniesArePushedIntoTheirRows(t *testing.T) {
 
 // TestATakenRowIsNotOverwritten pushes a company whose rowid another company has at the primary.
 func TestATakenRowIsNotOverwritten(t *testing.T) {
-	f := newFixture(t)
-	f.push()
+	f, _ := newPushed(t)
 	cins := f.list("SELECT cin FROM company WHERE cin IN ((SELECT min(cin) FROM company), (SELECT max(cin) FROM company)) ORDER BY cin")
 	require.Len(t, cins, 2)
 	_, err := f.primary().Exec(fmt.Sprintf(`DELETE FROM company WHERE cin = '%[1]s'; UPDATE company SET rowid = %[3]d WHERE cin = '%[2]s'`,
@@ -163,8 +161,7 @@ func TestAChangeCostsWhatItChanges(t *testing.T) {
 
 // TestALaterDateAloneIsNotPushed: an import writes its date into every record that it confirms.
 func TestALaterDateAloneIsNotPushed(t *testing.T) {
-	f := newFixture(t)
-	f.push()
+	f, _ := newPushed(t)
 	f.edit(nil, "UPDATE company SET as_of = '2025-06-01'", "UPDATE appointment SET as_of = '2025-06-01'",
 		"UPDATE llp SET as_of = '2025-06-01', older = '{\"city\":\"2025-05-05\"}'", "UPDATE partner SET as_of = '2025-06-01'",
 		"UPDATE director SET as_of = '2025-06-01', name = name || ' X' WHERE din = (SELECT min(din) FROM director)")
@@ -175,8 +172,7 @@ func TestALaterDateAloneIsNotPushed(t *testing.T) {
 }
 
 func TestEveryKindOfChangeArrivesAndRollsBack(t *testing.T) {
-	f := newFixture(t)
-	f.push()
+	f, _ := newPushed(t)
 	first := f.snapshot()
 	f.editSome()
 	dry := f.config(f.snapshot())
@@ -206,8 +202,7 @@ func TestEveryKindOfChangeArrivesAndRollsBack(t *testing.T) {
 }
 
 func TestARebuiltSearchIsWrittenAsAWhole(t *testing.T) {
-	f := newFixture(t)
-	f.push()
+	f, _ := newPushed(t)
 	for round := range 3 {
 		// A name that comes first moves all others when the index is rebuilt.
 		f.edit([]string{"*"}, fmt.Sprintf(`INSERT INTO company (cin, company_name, status, as_of, last_updated)
@@ -225,8 +220,7 @@ func TestARebuiltSearchIsWrittenAsAWhole(t *testing.T) {
 }
 
 func TestEntriesThatExchangePlacesAreWrittenTogether(t *testing.T) {
-	f := newFixture(t)
-	f.push()
+	f, _ := newPushed(t)
 	// Two names change places, and a third takes the place of one that goes.
 	f.edit(nil, `CREATE TEMP TABLE pair AS SELECT place, value, name FROM search_name ORDER BY place LIMIT 4`,
 		`DELETE FROM company WHERE cin = (SELECT value FROM pair ORDER BY place LIMIT 1 OFFSET 2)`,
@@ -288,8 +282,7 @@ func TestADirectorChangesTogetherWithItsCompanies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a small registry is pushed in one transaction")
 	}
-	f := newFixture(t)
-	f.push()
+	f, _ := newPushed(t)
 	f.edit(nil, "UPDATE director SET name = name || ' X'", "UPDATE company SET city = 'X'")
 	config := f.config(f.snapshot())
 	transactions, last := 0, Progress{}
@@ -307,8 +300,7 @@ func TestADirectorChangesTogetherWithItsCompanies(t *testing.T) {
 }
 
 func TestALostAnswerIsNoSecondWrite(t *testing.T) {
-	f := newFixture(t)
-	before := f.push().Release
+	f, before := newPushed(t)
 	f.editSome()
 	release := f.snapshot()
 	for lost := int64(1); ; lost++ {
@@ -445,8 +437,7 @@ func TestRecordsAreFoundByIndexes(t *testing.T) {
 
 // TestAPushThatWasConfirmedTooLateWritesNothing: another one has ended since it compared, while an operator was asked.
 func TestAPushThatWasConfirmedTooLateWritesNothing(t *testing.T) {
-	f := newFixture(t)
-	before := f.push().Release
+	f, before := newPushed(t)
 	f.edit(nil, "UPDATE company SET city = 'X' WHERE cin IN (SELECT cin FROM company ORDER BY cin LIMIT 10)")
 	late := f.snapshot()
 	f.edit(nil, "UPDATE company SET city = 'Y' WHERE cin IN (SELECT cin FROM company ORDER BY cin LIMIT 5, 10)")

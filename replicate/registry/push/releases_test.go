@@ -37,8 +37,8 @@ func (f *fixture) noEarlier() {
 }
 
 func TestARollbackGoesBackToWhatWasCurrentBefore(t *testing.T) {
-	f := newFixture(t)
-	a, b, c := f.push().Release, f.pushed(), f.pushed()
+	f, a := newPushed(t)
+	b, c := f.pushed(), f.pushed()
 	f.rollback(b)
 	d := f.pushed()
 	f.rollback(b)
@@ -63,8 +63,8 @@ func TestARollbackGoesBackToWhatWasCurrentBefore(t *testing.T) {
 
 // TestARollbackHasATimeOfItsOwn: it is when the release became current again, not when it was first pushed.
 func TestARollbackHasATimeOfItsOwn(t *testing.T) {
-	f := newFixture(t)
-	a, _ := f.push().Release, f.pushed()
+	f, a := newPushed(t)
+	f.pushed()
 	f.later = time.Hour
 	f.rollback(a)
 	list, err := Releases(t.Context(), f.primary())
@@ -84,8 +84,8 @@ func (f *fixture) interrupted(config Config) {
 }
 
 func TestARollbackUndoesAnInterruptedPushAndContinuesARollback(t *testing.T) {
-	f := newFixture(t)
-	a, b := f.push().Release, f.pushed()
+	f, a := newPushed(t)
+	b := f.pushed()
 	f.edit(nil, "UPDATE company SET paid_up_capital = 9")
 	f.interrupted(f.config(f.snapshot()))
 	f.rollback(b)
@@ -97,8 +97,8 @@ func TestARollbackUndoesAnInterruptedPushAndContinuesARollback(t *testing.T) {
 }
 
 func TestAMissingSnapshotIsAnError(t *testing.T) {
-	f := newFixture(t)
-	a, b, c := f.push().Release, f.pushed(), f.pushed()
+	f, a := newPushed(t)
+	b, c := f.pushed(), f.pushed()
 	require.NoError(t, os.Remove(snapshotPath(f.snapshots, b)))
 	previous, err := Previous(t.Context(), f.client)
 	require.NoError(t, err)

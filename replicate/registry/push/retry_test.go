@@ -19,8 +19,7 @@ import (
 
 // TestATransactionWhoseAnswerIsLostIsNotSentAgain: the push asks first whether it was committed.
 func TestATransactionWhoseAnswerIsLostIsNotSentAgain(t *testing.T) {
-	f := newFixture(t)
-	before := f.push().Release
+	f, before := newPushed(t)
 	f.editSome()
 	after := f.snapshot()
 	f.commits.Store(0)
@@ -68,8 +67,7 @@ func TestATransactionThatNeverArrivedIsSentAgain(t *testing.T) {
 // TestATransactionThatArrivesTwiceIsWrittenOnce: one that seemed lost, as at a primary that took more than a minute for it,
 // and comes after it was sent again.
 func TestATransactionThatArrivesTwiceIsWrittenOnce(t *testing.T) {
-	f := newFixture(t)
-	before := f.push().Release
+	f, before := newPushed(t)
 	f.editSome()
 	f.edit([]string{"*"}, `INSERT INTO company (cin, company_name, status, as_of, last_updated)
 		VALUES ('U99999KA2025PTC999990', 'A0', 'ACTIVE', '2025-01-01', 5)`) // all other names move
