@@ -36,6 +36,7 @@ func syncAs(w *Writer, token string, m syncproto.Message) *httptest.ResponseReco
 
 // TestANodeThatSendsNonsenseIsFenced at the fifth message within some minutes, whatever comes between.
 func TestANodeThatSendsNonsenseIsFenced(t *testing.T) {
+	const fenceAfter, offencesLast = 5, 10 * time.Minute // docs/design.md names them, so they are not read from the code
 	w, first, clock := runForRoles(t)
 	node, err := first.AddNode(t.Context(), "one")
 	require.NoError(t, err)
