@@ -150,6 +150,9 @@ func (c *importCommand) print(m *Main, report *importer.Report, verified *verify
 		_ = report.WriteTable(&table) // a Builder takes all
 		_, err = io.WriteString(m.Stdout, shownLines(table.String()))
 	}
+	if err != nil && report.Release != "" { // on a full disk, say
+		err = fmt.Errorf("release %s was written, but what was imported can't be printed: %w", report.Release, err)
+	}
 	if rejected := rejectedRows(report); err == nil && rejected > 0 && c.Rejects == "" {
 		fmt.Fprintf(m.Stderr, "rows that could not be taken: %d; --rejects FILE would keep them\n", rejected)
 	}

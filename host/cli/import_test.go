@@ -30,6 +30,17 @@ func TestAnImportThatFailsSaysWhatItChanged(t *testing.T) {
 	require.Empty(t, hint.Of(explainImport(t.Context(), refused, "")), "it is not of the registry")
 }
 
+// TestAnImportThatCannotBePrintedIsToldAsWritten, where only the disk of its output is full.
+func TestAnImportThatCannotBePrintedIsToldAsWritten(t *testing.T) {
+	for release, want := range map[string]string{"": "", "R1": "release R1 was written, but what was imported can't be printed: "} {
+		for _, asJSON := range []bool{false, true} {
+			report := &importer.Report{Release: release}
+			err := (&importCommand{JSON: asJSON}).print(&Main{Stdout: fullDisk{}, Stderr: io.Discard}, report, nil)
+			require.EqualError(t, err, want+"no space left on device")
+		}
+	}
+}
+
 // TestAnInterruptedGenerateSaysHowToBeginAgain: without --force it would stop at the files that are there.
 func TestAnInterruptedGenerateSaysHowToBeginAgain(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())

@@ -167,10 +167,24 @@ func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown 
 	if config.Rollback {
 		report.Doubts = nil // a rollback always asks
 	}
+	return f.print(m, &report, config.Rollback)
+}
+
+// print prints the report. Who is told that a rollback failed would make another one, which goes further back.
+func (f *pushFlags) print(m *Main, report *push.Report, rollback bool) (err error) {
 	if f.JSON {
-		return printJSON(m.Stdout, pushedOf(&report, f.DryRun))
+		err = printJSON(m.Stdout, pushedOf(report, f.DryRun))
+	} else {
+		err = writePushed(m.Stdout, report, f.DryRun)
 	}
-	return writePushed(m.Stdout, &report, f.DryRun)
+	if err == nil || f.DryRun { // on a full disk, say
+		return err
+	}
+	err = fmt.Errorf("release %s is current, but what changed can't be printed: %w", report.Release, err)
+	if rollback {
+		return hint.With(err, "without --to the same command would go back further; regedge status --registry shows the releases")
+	}
+	return hint.With(err, "the same command finds nothing more to write; regedge status --registry shows the releases")
 }
 
 // confirm asks for the number of records that a doubtful push would remove, unless --yes has it.

@@ -6,9 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/push"
 	"regedge/schema/sample"
@@ -99,4 +101,15 @@ func TestAPushTellsProgramsWhatItDid(t *testing.T) {
 	require.Equal(t, first.Release, back.Release)
 	require.Equal(t, second.Counts["companies"].Added, back.Counts["companies"].Removed)
 	require.Equal(t, 1, companiesAt(t, primary))
+
+	for command, hint := range map[string]string{"push": "the same command finds nothing more to write", "rollback": "without --to the same command would go back further"} {
+		args := pushes(one)
+		if command == "rollback" {
+			args = append([]string{command, "--yes", "--to", first.Release}, at...)
+		}
+		said := new(testkit.Log)
+		full := &Main{Stdin: strings.NewReader(""), Stdout: fullDisk{}, Stderr: said, Environ: func() []string { return nil }, Now: time.Now}
+		require.Equal(t, exitFailure, full.Run(t.Context(), args))
+		require.Contains(t, said.String(), "release "+first.Release+" is current, but what changed can't be printed: no space left on device\nhint: "+hint)
+	}
 }
