@@ -3,6 +3,7 @@ package source
 import (
 	"slices"
 	"strings"
+	"unicode"
 
 	"regedge/schema/importer/record"
 )
@@ -71,9 +72,12 @@ func parseAddress(s string) address {
 	}
 	s = wholePincode(strings.TrimSpace(cellLines.Replace(s)))
 	if body, ok := cutSuffixFold(s, "india"); ok {
-		if body, ok = strings.CutSuffix(strings.TrimRight(body, " "), "-"); ok {
+		if body, ok = strings.CutSuffix(strings.TrimRight(body, " "), "-"); ok && isCurrent(body) {
 			return parseCurrentAddress(body)
 		}
+	}
+	if body := withoutCountry(s); strings.TrimSpace(body[strings.LastIndexByte(body, ',')+1:]) == "000000" { // without "-India"
+		return parseCurrentAddress(body)
 	}
 	if body, ok := strings.CutSuffix(s, " IN"); ok && isPincode(lastWord(body)) { // the portal's "… PUNE MH 411001 IN"
 		s = body
@@ -90,8 +94,17 @@ func parseAddress(s string) address {
 	return address{line: joinLines(splitLines(s))}
 }
 
-// cellLines writes the lines of a spreadsheet's cell as one.
-var cellLines = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ")
+// isCurrent reports whether an address has its pincode, or what stands for none, in its last part, or the state before that.
+// Else the parts are separated otherwise, and the last one is more.
+func isCurrent(s string) bool {
+	parts := strings.Split(s, ",")
+	n := len(parts) - 1
+	rest, _ := cutPincode(parts[n])
+	return isNone(rest) || !strings.ContainsFunc(rest, unicode.IsLetter) || n > 0 && states[squash(parts[n-1])] != ""
+}
+
+// cellLines writes the lines of a spreadsheet's cell as one, with the blanks that web pages keep as others.
+var cellLines = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ", "\u00a0", " ")
 
 // parseCurrentAddress splits an address of the current export, without its "-India".
 func parseCurrentAddress(s string) address {
