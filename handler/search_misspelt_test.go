@@ -195,6 +195,8 @@ func TestBothOfTwoWordsMayBeWrong(t *testing.T) {
 		"azarra estaurants": "AZARA RESTAURANTS", "autohoome mktg": "AUTOHOME MARKETING", "apexara ystems": "APEXUARA SYSTEMS",
 		"wnidberry mark": "WINDBERRY MARKETS", "rchies htls": "ARCHIES HOTELS", "minaaxi expo": "MINAXI EXPORTS",
 		"ufbanresorts": "URBAN RESORTS", "vee tee multiplex": "V T MULTIPLEX", "kb carbons": "KAYBEE CARBONS", "jj conek": "JAY JAY CONEK", "essdee biotech": "S D BIOTECH", "ess ess alloys": "S S ALLOYS",
+		"sad bhavna sekva foundation": "SADBHAVNA SEVA FOUNDATION", "spa rkling vadations": "SPARKLING VACATIONS", "kontok": "KHONTHOK", "karbwer": "CARBVER",
+		"three sixty hospitality": "360 HOSPITALITY",
 	}
 	var records []searchtest.Record
 	for _, name := range queries {

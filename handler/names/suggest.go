@@ -70,14 +70,18 @@ func LikeTerms(query string) (terms string, count int) {
 const likeWords = 4
 
 func (l *list) likeWord(word string) {
-	alike := quoted(markSound + soundKey(word))
+	sound, same := soundKey(word), ""
+	alike := quoted(markSound + sound)
+	if len(sound) >= soundLen {
+		same = alike + " OR "
+	}
 	eachKey(word, func(key []byte) { alike += " OR " + quoted(markKey+string(key)) })
 	begin, end := quoted(markBegin+word[:prefixLen(word, 2)]), quoted(word[suffixStart(word, gramLen):])
 	if !hasRunes(word, longLen) {
 		l.element("(" + alike + ")")
 		return
 	}
-	l.element("((" + alike + ") AND (" + begin + " OR " + end + "))")
+	l.element("(" + same + "(" + alike + ") AND (" + begin + " OR " + end + "))")
 	l.element(quoted(markBegin + beginning(word)))
 	l.element(quoted(markBegin+word[:prefixLen(word, beginLen)]) + " AND " + end)
 }
@@ -99,6 +103,9 @@ func FurtherTerms(query string) string {
 		}
 	default:
 		l.likeFirst(words)
+		if len(words) > 2 { // the first two may be one, and another one wrong
+			l.likeFirst(append([]string{words[0] + words[1]}, words[2:]...))
+		}
 	}
 	return l.String()
 }

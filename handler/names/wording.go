@@ -142,11 +142,18 @@ func inWords(number int, ordinal bool) (words []string) {
 	return words
 }
 
-// spelled reads a number in words at the beginning of words, and how many they are.
+// spelled reads a number in words at the beginning of words, and how many they are: also "three sixty" and "three six five".
 func spelled(words []string) (number int, ordinal bool, n int) {
-	if len(words) > 1 && words[1] == "hundred" {
-		if at := slices.Index(units[:10], words[0]); at > 0 {
+	if at := slices.Index(units[:10], words[0]); at > 0 && len(words) > 1 {
+		switch {
+		case words[1] == "hundred":
 			number, n = 100*at, 2
+		case slices.Index(tens, words[1]) > 1:
+			number, n = 100*at, 1
+		case len(words) > 2:
+			if one, other := slices.Index(units[:10], words[1]), slices.Index(units[:10], words[2]); one >= 0 && other >= 0 {
+				return 100*at + 10*one + other, false, 3
+			}
 		}
 	}
 	rest := words[n:]

@@ -27,7 +27,8 @@ func TestOtherWordings(t *testing.T) {
 	for query, want := range map[string]string{
 		"36 events": "thirty six events", "thirty six events": "36 events", "21st century art": "twenty first century art",
 		"twenty first century art": "21st century art", "vision twenty one": "vision 21", "20th mile": "twentieth mile", "twentieth mile": "20th mile",
-		"three hundred sixty five days": "365 days", "hundred": "", "11th hour": "eleventh hour", "112th street": "one hundred twelfth street",
+		"three hundred sixty five days": "365 days", "three sixty five days": "365 days", "three sixty": "360", "one zero eight": "108",
+		"seven eight six star": "786 star", "seven eight star": "7 8 star", "hundred": "", "11th hour": "eleventh hour", "112th street": "one hundred twelfth street",
 		"jk bank": "jammu kashmir bank", "jammu kashmir bank": "jk bank", "hp tools": "himachal tools", "himachal tools": "", "up": "uttar pradesh",
 		"12st": "", "007 films": "", "1000 trees": "", "2021": "", "star": "", "thirty": "30", "dust": "", "rd": "",
 		"4th 5th 8th 9th": "fourth fifth eighth ninth", "12th 13th": "twelfth thirteenth", "113th": "one hundred thirteenth", "40 80 90": "forty eighty ninety",
