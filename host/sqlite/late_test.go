@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -116,16 +115,11 @@ func TestAnEndpointThatIsBeingFilledIsNotRead(t *testing.T) {
 
 // TestKeysAreReadOnWhileTheirDatabaseIsFilledAnew: its primary was lost, and the writer's heartbeats come before the keys.
 func TestKeysAreReadOnWhileTheirDatabaseIsFilledAnew(t *testing.T) {
-	keyed := func(beat int64, keys ...int) string {
-		path := accessAt(t, beat)
-		execIn(t, path, "INSERT INTO plan VALUES ('p', 1, 1, 1, 0, 0); INSERT INTO account (id, plan) VALUES (1, 'p')")
-		for _, id := range keys {
-			execIn(t, path, fmt.Sprintf("INSERT INTO api_key (id, account, hash) VALUES (%d, 1, randomblob(32))", id))
-		}
-		return path
-	}
-	path := keyed(500_000, 1, 2)
-	endpoint := betweenOf(t, keyed(510_000, 1))
+	const keys = `INSERT INTO plan VALUES ('p', 1, 1, 1, 0, 0); INSERT INTO account (id, plan) VALUES (1, 'p'); INSERT INTO api_key (id, account, hash) VALUES (1, 1, zeroblob(32))`
+	path, filled := accessAt(t, 500_000), accessAt(t, 520_000)
+	execIn(t, path, keys)
+	execIn(t, filled, keys)
+	endpoint := betweenOf(t, accessAt(t, 510_000))
 	r, err := OpenReplica(ReplicaConfig{Database: schema.Access, File: path, Endpoint: endpoint, Connections: 1, Now: func() time.Time { return time.UnixMilli(520_000) }})
 	require.NoError(t, err)
 	defer r.Close()
@@ -134,36 +128,30 @@ func TestKeysAreReadOnWhileTheirDatabaseIsFilledAnew(t *testing.T) {
 			_ = os.Remove(path + suffix)
 		}
 		require.NoError(t, os.Rename(with, path))
-		_ = r.Refresh()
 	}
 	counted := func() int64 {
 		var result handler.Result
 		require.NoError(t, r.Query(t.Context(), "SELECT count(*) FROM api_key", nil, &result))
 		return result.Row(0)[0].Int
 	}
-	for _, keys := range [][]int{nil, {1}, {1}} {
-		replace(keyed(510_000, keys...))
-		require.EqualValues(t, 2, counted(), keys)
-		require.ErrorIs(t, r.view.Load().unopened, errKeysMissing)
-		require.ErrorIs(t, r.view.Load().endpoint, errKeysMissing)
+	for range 2 {
+		replace(accessAt(t, 510_000))
+		_ = r.Refresh()
+		require.EqualValues(t, 1, counted())
+		require.ErrorIs(t, r.view.Load().unopened, errNoKeys)
+		require.ErrorIs(t, r.view.Load().endpoint, errNoKeys)
 	}
-	replace(keyed(520_000, 2))
-	require.EqualValues(t, 1, counted(), "it is filled")
+	replace(filled)
+	_ = r.Refresh()
+	require.EqualValues(t, 1, counted())
 	require.NoError(t, r.view.Load().unopened)
 
-	replace(keyed(520_000))
-	r.fileFilling.since = r.fileFilling.since.Add(-DefaultKeep)
-	replace(keyed(520_000, 1))
-	require.EqualValues(t, 2, newestOf(t, r), "a key came, so others may come")
-	r.fileFilling.since = r.fileFilling.since.Add(-DefaultKeep)
+	replace(accessAt(t, 520_000))
 	_ = r.Refresh()
-	require.EqualValues(t, 1, newestOf(t, r), "the newest key may have been revoked")
-}
-
-func newestOf(t *testing.T, r *Replica) int64 {
-	key, err := newestKey(r)
-	require.NoError(t, err)
-	return key
+	require.EqualValues(t, 1, counted())
+	r.keyless = r.keyless.Add(-DefaultKeep)
+	_ = r.Refresh()
+	require.Zero(t, counted(), "the last key may have been revoked")
 }
 
 // TestTheLastKeyIsRevoked in the copy that is read: one without keys can take its place at once.
@@ -173,8 +161,9 @@ func TestTheLastKeyIsRevoked(t *testing.T) {
 	r, err := OpenReplica(ReplicaConfig{Database: schema.Access, File: path, Endpoint: betweenOf(t, path), Connections: 1, Now: func() time.Time { return time.UnixMilli(500_000) }})
 	require.NoError(t, err)
 	defer r.Close()
-	require.NoError(t, r.Refresh())
+	require.True(t, r.keyed)
 	execIn(t, path, "DELETE FROM api_key")
+	_ = r.Refresh()
 	require.NoError(t, r.Refresh())
 	require.NoError(t, r.view.Load().endpoint)
 }

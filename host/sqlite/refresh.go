@@ -20,8 +20,7 @@ var (
 	errPushed  = errors.New("the replica's new file is in the middle of a push")
 	errEmpty   = errors.New("the database is empty: its first copy is under way, or its primary has not been filled yet, by regedge push or by the writer")
 	errFilling = errors.New("the registry has no release: its primary was recreated and is being filled")
-
-	errKeysMissing = errors.New("the access database lacks keys: its primary was recreated, and the writer fills it")
+	errNoKeys  = errors.New("the access database has no keys: its primary was recreated, and the writer fills it")
 )
 
 // source is the file or the endpoint.
@@ -76,19 +75,8 @@ type probe struct {
 // check makes the next view.
 func (r *Replica) check(before *view) *view {
 	next := &view{file: before.file, suspect: before.suspect}
-	if before.file != nil && r.config.Database == schema.Access {
-		if key, err := newestKey(before.file); err == nil {
-			r.key = key
-		}
-	}
 	var file, endpoint probe
-	if endpoint.beat, endpoint.err = r.checkEndpoint(); endpoint.err == nil {
-		least := r.key
-		if before.remote { // and has that key, unless it was revoked since the file stands still
-			least = min(least, 1)
-		}
-		endpoint.err = r.checkKeys(r.config.Endpoint, &r.endpointFilling, least)
-	}
+	endpoint.beat, endpoint.err = r.checkEndpoint()
 	next.endpoint = endpoint.err
 	file.beat, file.err = r.checkFile(before, next)
 	r.choose(before, next, file, endpoint)
@@ -97,6 +85,8 @@ func (r *Replica) check(before *view) *view {
 	}
 	if r.config.Database == schema.Registry {
 		r.followReleases(next)
+	} else if next.file != nil {
+		r.keyed, _ = hasKeys(next.file)
 	}
 	return next
 }
@@ -167,7 +157,7 @@ func (r *Replica) checkEndpoint() (int64, error) {
 	if beat < r.newest {
 		return 0, fmt.Errorf("the replica's endpoint is %v behind what was read before", time.Duration(r.newest-beat)*time.Millisecond)
 	}
-	return beat, r.checkReleased(r.config.Endpoint)
+	return beat, cmp.Or(r.checkReleased(r.config.Endpoint), r.checkKeys(r.config.Endpoint))
 }
 
 // silentError wraps the error of a failed query of the endpoint.
@@ -205,42 +195,33 @@ func (r *Replica) checkReleased(s source) error {
 	return errFilling
 }
 
-// filling is a copy of access that its writer fills.
-type filling struct {
-	key   int64     // the newest of its keys, by id
-	since time.Time // when that was seen first
-}
-
-// checkKeys fails for a copy of access without a key of the id least or above, which is the newest one of the file that
-// is read: the writer puts them there by id, and those still to come would be refused. The copy is taken once no key has come for Keep,
-// since the newest one may have been revoked.
-func (r *Replica) checkKeys(s source, f *filling, least int64) error {
-	if least == 0 {
+// checkKeys fails for a copy of access without keys while one with keys is read: it would refuse all of them. The
+// copy is taken after Keep, since the last key may have been revoked.
+func (r *Replica) checkKeys(s source) error {
+	if r.config.Database != schema.Access {
 		return nil
 	}
-	key, err := newestKey(s)
+	found, err := hasKeys(s)
 	switch {
-	case err != nil:
-		return silentError{err}
-	case key >= least:
-		*f = filling{}
+	case found:
+		r.keyed, r.keyless = true, time.Time{}
 		return nil
-	case f.since.IsZero() || key > f.key:
-		*f = filling{key, time.Now()}
-	case time.Since(f.since) >= r.config.Keep:
+	case !r.keyed:
+		return nil
+	case r.keyless.IsZero():
+		r.keyless = time.Now()
+	case time.Since(r.keyless) >= r.config.Keep:
 		return nil
 	}
-	return errKeysMissing
+	return cmp.Or(err, errNoKeys)
 }
 
-func newestKey(s source) (int64, error) {
+func hasKeys(s source) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
 	var result handler.Result
-	if err := s.Query(ctx, "SELECT id FROM api_key ORDER BY id DESC LIMIT 1", nil, &result); err != nil || result.Rows() == 0 {
-		return 0, err
-	}
-	return result.Row(0)[0].Int, nil
+	err := s.Query(ctx, "SELECT id FROM api_key LIMIT 1", nil, &result)
+	return err == nil && result.Rows() > 0, err
 }
 
 // checkFile sets the file of next and returns its heartbeat: the file of before, or another that
@@ -309,7 +290,7 @@ func (r *Replica) openFile(oldest int64) (*Store, int64, error) {
 		err = fmt.Errorf("the replica's file is being built: %v behind", time.Duration(oldest-beat)*time.Millisecond)
 	}
 	if err == nil {
-		err = cmp.Or(r.checkReleased(opened), r.checkKeys(opened, &r.fileFilling, r.key))
+		err = cmp.Or(r.checkReleased(opened), r.checkKeys(opened))
 	}
 	if err == nil && r.released && r.unheld == "" && r.config.Database == schema.Registry && r.view.Load().file != nil {
 		// The open file has a whole release, which is better than the middle of a push.
