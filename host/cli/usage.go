@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -60,7 +61,7 @@ func (c *usageCommand) Run(ctx context.Context, m *Main) error {
 			row(table, hour(u.Hour), u.Account, u.Key, u.Endpoint, u.Outcome, u.Count)
 		}
 	})
-	return errors.Join(err, csvErr)
+	return cmp.Or(err, csvErr)
 }
 
 // sum lists the usage of an account by what --by says.
@@ -97,7 +98,7 @@ func (c *usageCommand) sum(ctx context.Context, m *Main) error {
 			row(table, cells...)
 		}
 	})
-	return errors.Join(err, csvErr)
+	return cmp.Or(err, csvErr)
 }
 
 func (c *usageCommand) sumColumns() []string {

@@ -86,7 +86,9 @@ func (r *Replica) check(before *view) *view {
 	if r.config.Database == schema.Registry {
 		r.followReleases(next)
 	} else if next.file != nil {
-		r.keyed, _ = hasKeys(next.file)
+		if found, err := hasKeys(newest{next.file}); err == nil {
+			r.keyed = found
+		}
 	}
 	return next
 }

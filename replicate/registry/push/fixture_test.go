@@ -91,7 +91,9 @@ func newPushed(t *testing.T) (*fixture, string) {
 		f := newFixture(t)
 		release := f.push().Release
 		f.server.Stop()
-		kept.server, kept.snapshots = filepath.Join(baseDir, "server"), filepath.Join(baseDir, "snapshots")
+		dir, err := os.MkdirTemp(baseDir, "pushed-")
+		require.NoError(t, err)
+		kept.server, kept.snapshots = filepath.Join(dir, "server"), filepath.Join(dir, "snapshots")
 		require.NoError(t, os.CopyFS(kept.server, os.DirFS(f.server.Dir)))
 		require.NoError(t, os.CopyFS(kept.snapshots, os.DirFS(f.snapshots)))
 		kept.release = release

@@ -83,7 +83,7 @@ func TestAReplicaThatHangsForGoodIsStartedAgain(t *testing.T) {
 	defer silent.Close()
 	program := filepath.Join(t.TempDir(), "program")
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho NamespaceDoesntExist\nexec sleep 600\n"), 0o700))
-	s := &Server{hung: silence{checks: 4, limit: 100 * time.Millisecond, pause: time.Millisecond}}
+	s := &Server{hung: silence{checks: 20, limit: 100 * time.Millisecond, pause: time.Millisecond}}
 	s.Config = Config{Program: program, Dir: t.TempDir(), HTTP: silent.Addr().String(), Primary: "http://127.0.0.1:1"}
 	require.NoError(t, s.Start())
 	t.Cleanup(s.Kill)
