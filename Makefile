@@ -24,7 +24,7 @@ RACE_ALONE = $(filter-out $(shell go list $(RACE_PART)),$(shell go list $(RACE))
 
 # SQLite itself, which is Go translated from C, is left out: it would double the time of this stage, and two
 # goroutines on one connection are detected without it. So are the parts of wazero's compiler that work in the
-# goroutine that calls it, as long as it is told of no workers. Vet has already run in the first stage.
+# goroutine that calls it, as it does without workers. Vet has already run in the first stage.
 WAZEVO := github.com/tetratelabs/wazero/internal/engine/wazevo
 RACE_FLAGS := -race -short -vet=off -gcflags=github.com/ncruces/go-sqlite3-wasm/v6=-race=false \
 	$(foreach part,ssa frontend backend/...,-gcflags=$(WAZEVO)/$(part)=-race=false)

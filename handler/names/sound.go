@@ -14,7 +14,7 @@ import (
 // spelling, and in one consonant at most. Sounds under soundLen letters say too little for that;
 // words with such a sound have their plain form without one of its letters in addition.
 const (
-	// soundLen is the least length of a sound of which letters are left out.
+	// soundLen is the least length of a sound of which letters are left out, and by which alone a word is like another.
 	soundLen = 4
 	// plainLen is the same for a plain form.
 	plainLen = 4

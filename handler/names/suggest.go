@@ -21,7 +21,7 @@ const maxSounds = 6
 //     first of two words;
 //   - that begins with the first word of several;
 //   - for a query of one word, whose first word has a key in common with it and begins or ends as it
-//     does, or that has a word with the same beginning of five letters;
+//     does, or that has a word of the same sound, or with the same beginning of five letters;
 //   - for a query in an Indic script, whose words sound the same, or all but one. A Tamil word has several sounds.
 func LikeTerms(query string) (terms string, count int) {
 	var l list
@@ -70,25 +70,26 @@ func LikeTerms(query string) (terms string, count int) {
 const likeWords = 4
 
 func (l *list) likeWord(word string) {
-	sound, same := soundKey(word), ""
+	sound := soundKey(word)
 	alike := quoted(markSound + sound)
-	if len(sound) >= soundLen {
-		same = alike + " OR "
-	}
 	eachKey(word, func(key []byte) { alike += " OR " + quoted(markKey+string(key)) })
 	begin, end := quoted(markBegin+word[:prefixLen(word, 2)]), quoted(word[suffixStart(word, gramLen):])
 	if !hasRunes(word, longLen) {
 		l.element("(" + alike + ")")
 		return
 	}
-	l.element("(" + same + "(" + alike + ") AND (" + begin + " OR " + end + "))")
+	l.element("(" + alike + ") AND (" + begin + " OR " + end + ")")
+	if len(sound) >= soundLen {
+		l.element(quoted(markSound + sound))
+	}
 	l.element(quoted(markBegin + beginning(word)))
 	l.element(quoted(markBegin+word[:prefixLen(word, beginLen)]) + " AND " + end)
 }
 
 // FurtherTerms select names that are less like the query, to be compared where LikeTerms select none that is alike: a JSON array
 // of expressions, NoTerms if there is none. They find a name
-//   - whose first word is like the first of several, and that has a word like the second, so that both may be wrong;
+//   - whose first word is like the first of several, or like the first two as one, and that has a word like the next, so that both
+//     may be wrong;
 //   - that has parts of a query of one word, spaces ignored: the name, or two of its words, which are joined and misspelt.
 func FurtherTerms(query string) string {
 	if heard(query) != nil {
@@ -334,7 +335,7 @@ func suggestible(query string) []string {
 		if i > 0 && (w == limited || w == "llp") {
 			break
 		}
-		if w != "" && !isCommon(w) && len(kept) < maxSounds && (!slices.Contains(kept, w) || lettersOf(w) != "") {
+		if w != "" && !isCommon(w) && len(kept) < maxSounds && (!slices.Contains(kept, w) || lettersOf(w) != "" || isNumeral(w)) {
 			kept = append(kept, w)
 		}
 	}

@@ -142,7 +142,13 @@ func inWords(number int, ordinal bool) (words []string) {
 	return words
 }
 
-// spelled reads a number in words at the beginning of words, and how many they are: also "three sixty" and "three six five".
+// isNumeral reports whether a word is a part of a number in words, which may be said twice: "six sixty six".
+func isNumeral(word string) bool {
+	return word != "-" && (slices.Contains(units, word) || slices.Contains(tens, word))
+}
+
+// spelled reads a number in words at the beginning of words, and how many they are: also "three sixty", "three six five"
+// and "one nine four seven".
 func spelled(words []string) (number int, ordinal bool, n int) {
 	if at := slices.Index(units[:10], words[0]); at > 0 && len(words) > 1 {
 		switch {
@@ -150,10 +156,19 @@ func spelled(words []string) (number int, ordinal bool, n int) {
 			number, n = 100*at, 2
 		case slices.Index(tens, words[1]) > 1:
 			number, n = 100*at, 1
-		case len(words) > 2:
-			if one, other := slices.Index(units[:10], words[1]), slices.Index(units[:10], words[2]); one >= 0 && other >= 0 {
-				return 100*at + 10*one + other, false, 3
+		default: // digit by digit, up to a year
+			digits := 1
+			for number = at; digits < min(len(words), 4); digits++ {
+				next := slices.Index(units[:10], words[digits])
+				if next < 0 {
+					break
+				}
+				number = 10*number + next
 			}
+			if digits > 2 {
+				return number, false, digits
+			}
+			number = 0
 		}
 	}
 	rest := words[n:]

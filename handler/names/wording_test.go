@@ -38,6 +38,11 @@ func TestOtherWordings(t *testing.T) {
 	} {
 		require.Equal(t, want, strings.Join(otherWording(strings.Fields(query)), " "), query)
 	}
+	for query, want := range map[string]string{
+		"Six Sixty Six Films": "666 films", "two twenty two": "222", "one zero one": "101", "one nine four seven star": "1947 star",
+	} {
+		require.Equal(t, want, strings.Join(otherWording(suggestible(Query(query))), " "), query)
+	}
 }
 
 func TestTheNameInAnAddress(t *testing.T) {

@@ -269,6 +269,11 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 				row[8] = fmt.Sprintf("03-%02d-%d", i+1, 1990+i)
 			}
 		}, `those like "03-12-2001" have no day after the twelfth`},
+		"days and months by a spreadsheet, of first and last days": {func(i int, row []string) {
+			if row[8] = fmt.Sprintf("%d-%02d-%d", 28+i%3, 3+i%10, 1990+i); i < 12 {
+				row[8] = fmt.Sprintf("1/%d/%d", 2+i%11, 1990+i)
+			}
+		}, `have no day after the twelfth: a spreadsheet swapped their days and months`},
 		"years for days by a spreadsheet": {func(i int, row []string) {
 			if i > 18 {
 				row[8] = fmt.Sprintf("2/%d/%d", i-10, 2013+i%12)
@@ -292,10 +297,10 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 // TestSwappedColumnsOfLLPsEndTheRun, as those of companies do.
 func TestSwappedColumnsOfLLPsEndTheRun(t *testing.T) {
 	for want, row := range map[string]string{
-		`most names of its LLPs are like "Trading": is LLP Name the column of something else?`:                 `Active,100000,Goa,"X, PANJIM,North Goa,Goa,403001-India",Trading`,
-		`most states of its LLPs are like "Indian"`:                                                            `Active,100000,Indian,"X, PANJIM,North Goa,Goa,403001-India",MADE-UP %d LLP`,
-		"most contributions of its LLPs are less than 1000: is Obligation Of Contribution in lakhs or crores?": `Active,1.0,Goa,"X, PANJIM,North Goa,Goa,403001-India",MADE-UP %d LLP`,
-		"": `Active,100000,Goa (UT),"X, PANJIM,North Goa,Goa,403001-India",MADE-UP %d LLP`,
+		`most names of its LLPs are like "Trading": is LLP Name the column of something else?`:                `Active,100000,Goa,"X, PANJIM,North Goa,Goa,403001-India",Trading`,
+		`most states of its LLPs are like "Indian"`:                                                           `Active,100000,Indian,"X, PANJIM,North Goa,Goa,403001-India",MADE-UP %d LLP`,
+		"most contributions of its LLPs are less than 100: is Obligation Of Contribution in lakhs or crores?": `Active,1.0,Goa,"X, PANJIM,North Goa,Goa,403001-India",MADE-UP %d LLP`,
+		"": `Active,100.00,Goa (UT),"X, PANJIM,North Goa,Goa,403001-India",MADE-UP %d LLP`,
 	} {
 		text := "LLPIN,LLP Status,Obligation Of Contribution,State,Address,LLP Name\n"
 		for i := range 30 {
@@ -307,8 +312,31 @@ func TestSwappedColumnsOfLLPsEndTheRun(t *testing.T) {
 			require.NoError(t, err)
 		} else {
 			require.ErrorContains(t, err, want)
+			require.Empty(t, w.registryFiles(), want)
 		}
 	}
+}
+
+// TestAFewStrangeRowsEndNoRun, though they are most of those with a value in the column.
+func TestAFewStrangeRowsEndNoRun(t *testing.T) {
+	text := "LLPIN,LLP Status,Status,Obligation Of Contribution,State,Address,LLP Name\n"
+	for i := range 300 {
+		state := "NA"
+		if i < 20 {
+			state = "ROC Goa"
+		}
+		text += fmt.Sprintf("AAB-%04d,Strike Off,Active,100000,%s,\"X, PANJIM,North Goa,Goa,403001-India\",MADE-UP %d LLP\n", i, state, i)
+	}
+	w := newFixture(t)
+	require.EqualValues(t, 300, w.text("2025-05-05", text).New)
+	require.Equal(t, "ACTIVE|Goa", w.row("SELECT status, state FROM llp WHERE llpin = ?", "AAB-0001"))
+}
+
+// TestPartnersMayHaveTheirLLPsStatus beside their own.
+func TestPartnersMayHaveTheirLLPsStatus(t *testing.T) {
+	w := newFixture(t)
+	report := w.text("2025-05-05", "llpin,name,din,status,joined_on,left_on,LLP Status\nAAB-0001,A PARTNER,,Active,2019-02-10,,Strike Off\n")
+	require.Equal(t, "partners", report.Format)
 }
 
 // TestDocumentsWithSwappedDatesEndTheRun, as CSV files with them do.
@@ -395,7 +423,8 @@ func TestSomeUnlikelyValuesAreTaken(t *testing.T) {
 				row[6] = "1000"
 			}
 		},
-		"no capitals": func(_ int, row []string) { row[6], row[7] = "0.00", "0.00" },
+		"no capitals":             func(_ int, row []string) { row[6], row[7] = "0.00", "0.00" },
+		"states by their numbers": func(_ int, row []string) { row[12] = "30" },
 	} {
 		w := newFixture(t)
 		f := w.text("2025-05-05", changedCompanies(change))

@@ -8,7 +8,7 @@ export function rateLimit(headers: Headers): RateLimit {
   };
 }
 
-/** Reads seconds or a date (RFC 9110, section 10.2.3); 0 for anything else. Of several lines, which fetch joins, the first with seconds counts. */
+/** Reads seconds or a date (RFC 9110, section 10.2.3); 0 for anything else. Of several lines, which fetch joins, the first counts if it is seconds. */
 export function retryAfter(value: string | null): number {
   const seconds = integer(value?.replace(/^(\d+) *,.*/, "$1") ?? null) ?? (date(value ?? "") - Date.now()) / 1000;
   return seconds > 0 ? seconds : 0;

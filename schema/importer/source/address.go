@@ -76,8 +76,9 @@ func parseAddress(s string) address {
 			return parseCurrentAddress(body)
 		}
 	}
-	if body := withoutCountry(s); strings.TrimSpace(body[strings.LastIndexByte(body, ',')+1:]) == "000000" { // without "-India"
-		return parseCurrentAddress(body)
+	body := withoutCountry(s)
+	if comma := strings.LastIndexByte(body, ','); strings.TrimSpace(body[comma+1:]) == "000000" { // without "-India"
+		return parseCurrentAddress(withoutCountry(body[:max(comma, 0)]) + body[max(comma, 0):])
 	}
 	if body, ok := strings.CutSuffix(s, " IN"); ok && isPincode(lastWord(body)) { // the portal's "… PUNE MH 411001 IN"
 		s = body
@@ -277,7 +278,7 @@ func cutPincode(s string) (string, record.Value) {
 		return s, pincode
 	}
 	rest := strings.TrimRight(joined[:n], before)
-	if area := strings.TrimRight(rest, before+"0123456789"); area != cutWord(area, before, phoneWords) {
+	if area := strings.TrimRight(rest, before+"0123456789"); area != cutWord(area, before, phoneWords) && !strings.Contains(joined[len(area):n], ",") {
 		return s, record.Value{} // "Phone 022 234567"
 	}
 	unnumbered := cutWord(rest, before, numberWords)

@@ -76,6 +76,8 @@ func TestAddresses(t *testing.T) {
 		{"BARDEZ HOUSE, PANAJI, GOA. , North Goa Unclassified GA 000000", "BARDEZ HOUSE, PANAJI, GOA.", "", "Goa", ""},
 		{"BARDEZ HOUSE,PANAJI,Goa,000000", "BARDEZ HOUSE", "PANAJI", "Goa", ""},
 		{"BARDEZ\u00a0HOUSE,PANAJI 403\u00a0001,Goa,000000-India", "BARDEZ HOUSE", "PANAJI", "Goa", "403001"},
+		{"5 Mall Road, Shimla, Tel 0177 2801234, 171001", "5 Mall Road, Shimla, Tel 0177 2801234", "", "", "171001"},
+		{"Plot 4, MG Road, Panaji, Goa, India, 000000", "Plot 4, MG Road", "Panaji", "Goa", ""},
 		{"5 Mall Road, Phone 022 234567", "5 Mall Road, Phone 022 234567", "", "", ""},
 		{"5 Mall Road, Plot 22 403001", "5 Mall Road, Plot 22", "", "", "403001"},
 		{"5 Mall Road, Tel: 223344", "5 Mall Road, Tel: 223344", "", "", ""},

@@ -46,7 +46,7 @@ type orderCount struct {
 	asRead, swapped, either int
 	example                 string // one of the swapped dates
 	ambiguous               string // one that is valid in either order
-	months                  int    // of these, as read: a bit for each month
+	months                  int    // of those that are valid as read: a bit for each month
 }
 
 // note counts a date whose year has four digits or comes last. yearText is its year as written, isFirst whether it comes first.
@@ -66,6 +66,7 @@ func (d dateReader) note(s, sign string, isFirst bool, yearText, monthText, dayT
 	switch {
 	case month <= 12 && day > 12:
 		count.asRead++
+		count.months |= 1 << month
 	case month <= 12 && month != day:
 		count.either++
 		count.ambiguous = s
@@ -133,11 +134,12 @@ func (c *orderCount) isSwapped() bool { return c.swapped > c.asRead && c.either 
 
 // checkForms fails if nearly all dates of one form have days up to the twelfth, and nearly all of another form later ones: a
 // spreadsheet of another country took DD-MM-YYYY for MM-DD-YYYY where it could, wrote these dates in its own form, and left the others.
+// A list of one month whose first days have another form is none of these.
 func (o *dateOrder) checkForms() error {
 	forms := []*orderCount{&o.slashes, &o.others, &o.yearFirst}
 	for _, changed := range forms {
 		for _, left := range forms {
-			if changed.isEarly() && left.isLate() {
+			if changed.isEarly() && left.isLate() && bits.OnesCount(uint(changed.months|left.months)) > 1 {
 				return fmt.Errorf("its dates have two forms, and those like %q have no day after the twelfth: a spreadsheet swapped their "+
 					"days and months; import the file as it was before", changed.ambiguous)
 			}
@@ -154,11 +156,7 @@ const (
 	fewOf = 10
 )
 
-// isEarly reports whether nearly all days are before the thirteenth. Those of one month are the first part of a list of that month:
-// with days and months swapped, they would be of several.
-func (c *orderCount) isEarly() bool {
-	return c.either >= fewestSwapped && c.either > fewOf*c.asRead && bits.OnesCount(uint(c.months)) > 1
-}
+func (c *orderCount) isEarly() bool { return c.either >= fewestSwapped && c.either > fewOf*c.asRead }
 
 func (c *orderCount) isLate() bool { return c.asRead >= fewestSwapped && c.asRead > fewOf*c.either }
 

@@ -21,6 +21,8 @@ type format struct {
 	columns map[string]field // by squashed header
 	// portal has the column names of the MCA portal's company page that are not in columns.
 	portal map[string]field
+	// instead has names of columns that count where none has the field's own name.
+	instead map[string]field
 	// spare has names of other publishers. They count only for a field that no column has by a name above, that is
 	// not required, and that one column alone has: a file that was read without them is read with them.
 	spare map[string]field
@@ -135,7 +137,7 @@ var llpListFormat = &format{
 		"industrialactivity": fieldActivityCode, "activitydescription": fieldActivity, "description": fieldActivityText,
 		"obligationofcontribution": fieldContribution, "state": fieldState, "address": fieldAddress,
 	},
-	portal: llpPortal,
+	instead: portalStatus,
 	spare: map[string]field{
 		"dateofincorporation": fieldDate, "dateofregistration": fieldDate, "registrationdate": fieldDate,
 		"contribution": fieldContribution, "totalobligationofcontribution": fieldContribution, "registeredaddress": fieldAddress,
@@ -153,7 +155,7 @@ var llpFormat = &format{
 		"maindivision": fieldDivision, "businessactivity": fieldActivity, "contribution": fieldContribution,
 		"addressline": fieldLine, "city": fieldCity, "state": fieldState, "pincode": fieldPincode,
 	},
-	portal: llpPortal,
+	instead: portalStatus,
 	spare: map[string]field{
 		"obligationofcontribution": fieldContribution, "totalobligationofcontribution": fieldContribution,
 		"address": fieldAddress, "registeredaddress": fieldAddress, "registeredofficeaddress": fieldAddress,
@@ -161,8 +163,8 @@ var llpFormat = &format{
 	},
 }
 
-// llpPortal has the portal's name of a column that both formats of LLPs have.
-var llpPortal = map[string]field{"llpstatus": fieldStatus}
+// portalStatus is the portal's name of a column that both formats of LLPs have.
+var portalStatus = map[string]field{"llpstatus": fieldStatus}
 
 var directorFormat = &format{
 	Name:     "directors",
@@ -238,19 +240,22 @@ var errHeader = errors.New("the header is not that of a known format")
 
 // recognise finds the format of a header and the column of each of its fields.
 func recognise(header []string) (*format, []int, error) {
+	advice := "docs/import-formats.md"
 	for _, f := range formats {
 		places, err := f.places(header)
 		if err != nil {
 			return nil, nil, err
 		}
-		if f.hasRequired(places) && !(f == contactFormat && isCompanies(header, places)) {
+		if f == contactFormat && isCompanies(header, places) {
+			advice = "for contacts alone, leave the CIN and the contacts"
+		} else if f.hasRequired(places) {
 			return f, places, nil
 		}
 	}
 	columns := cut(strings.Join(header, ", "), maxHeaderShown)
 	if f, lacks := nearest(header); f != nil {
-		return nil, nil, fmt.Errorf("%w: its columns are %s; nearest are %s, which also need %s (docs/import-formats.md)",
-			errHeader, columns, f.Name, strings.Join(lacks, " and "))
+		return nil, nil, fmt.Errorf("%w: its columns are %s; nearest are %s, which also need %s (%s)",
+			errHeader, columns, f.Name, strings.Join(lacks, " and "), advice)
 	}
 	if isNumber := func(s string) bool { _, cin := cinOf(s); _, llpin := llpinOf(s); return cin || llpin }; slices.ContainsFunc(header, isNumber) {
 		return nil, nil, fmt.Errorf("%w: the first row is data, %s; put the header above it", errHeader, columns)
@@ -262,7 +267,7 @@ func recognise(header []string) (*format, []int, error) {
 // belongs to a list of them without their status, such as the MCA's monthly ones.
 func isCompanies(header []string, contacts []int) bool {
 	companies, err := companyFormat.places(header)
-	if err != nil || companies[fieldName] < 0 || contacts[fieldPhone] >= 0 || contacts[fieldWebsite] >= 0 {
+	if err != nil || contacts[fieldCIN] < 0 || contacts[fieldEmail] < 0 || companies[fieldName] < 0 || contacts[fieldPhone] >= 0 || contacts[fieldWebsite] >= 0 {
 		return false
 	}
 	usual := 0
@@ -334,6 +339,11 @@ func (f *format) places(header []string) ([]int, error) {
 				header[places[meaning]], name)
 		}
 		places[meaning] = i
+	}
+	for i, name := range header {
+		if meaning, ok := f.instead[squash(name)]; ok && places[meaning] < 0 {
+			places[meaning] = i
+		}
 	}
 	f.placeSpare(header, places)
 	return places, nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"regedge/schema/importer/record"
 )
@@ -20,10 +21,10 @@ type likelihood struct {
 	swapped             string            // one of these, as company
 }
 
-// strangeness counts the values of a column, and those that hardly are its own.
+// strangeness counts the rows, those with a value in a column, and those whose value hardly is its own.
 type strangeness struct {
-	values, strange int
-	example         string // one of these
+	rows, values, strange int
+	example               string // one of these
 }
 
 const (
@@ -31,15 +32,21 @@ const (
 	fewestRows = 20
 	// firstRows is how many names are looked at, which tell enough.
 	firstRows = 100
-	// smallAmount is more than a capital or a contribution in lakhs or crores of rupees mostly is. In the official files 9 authorised
+	// smallAmount is more than a capital in lakhs or crores of rupees mostly is. In the official files 9 authorised
 	// capitals of 67,156 are less, and 1,270 paid-up ones of 63,598.
 	smallAmount = 1000
+	// smallContribution is the same of contributions, which may be as low as partners like.
+	smallContribution = 100
 )
 
 // legalForm matches a name of a company or an LLP with its legal form.
 var legalForm = regexp.MustCompile(`(?i)\b(limited|ltd|llp)\b`)
 
 func (c *strangeness) note(value string, isStrange bool) {
+	c.rows++
+	if value == "" {
+		return
+	}
 	c.values++
 	if isStrange {
 		c.strange++
@@ -47,8 +54,10 @@ func (c *strangeness) note(value string, isStrange bool) {
 	}
 }
 
-// isMost reports whether most values of the column are strange.
-func (c *strangeness) isMost() bool { return c.values >= fewestRows && 2*c.strange > c.values }
+// isMost reports whether most values of the column are strange, and not only in a few rows that are shifted.
+func (c *strangeness) isMost() bool {
+	return c.values >= fewestRows && 2*c.strange > c.values && 10*c.strange > c.rows
+}
 
 // note counts the row of a company. In the official files 49 paid-up capitals of 37,079 are above the authorised ones.
 func (l *likelihood) note(s *sheet, cin string, v []record.Value) {
@@ -58,8 +67,8 @@ func (l *likelihood) note(s *sheet, cin string, v []record.Value) {
 	l.noteForm(s, fieldSubCategory, subCategories)
 	l.noteForm(s, fieldClass, classes)
 	authorised, paid := v[record.CompanyAuthorized], v[record.CompanyPaidUp]
-	l.noteAmount(fieldAuthorized, authorised)
-	l.noteAmount(fieldPaidUp, paid)
+	l.noteAmount(fieldAuthorized, authorised, smallAmount)
+	l.noteAmount(fieldPaidUp, paid, smallAmount)
 	if authorised.Kind != record.Number || paid.Kind != record.Number || authorised.Int == paid.Int {
 		return
 	}
@@ -71,7 +80,7 @@ func (l *likelihood) note(s *sheet, cin string, v []record.Value) {
 
 // noteName counts a name. One without a legal form that several records have may be an activity.
 func (l *likelihood) noteName(id, name string) {
-	if l.strange[fieldName].values == firstRows {
+	if l.strange[fieldName].rows == firstRows {
 		return
 	}
 	if l.names == nil {
@@ -87,24 +96,37 @@ func (l *likelihood) noteName(id, name string) {
 
 // noteForm counts the text of a column whose usual texts are known.
 func (l *likelihood) noteForm(s *sheet, f field, usual map[string]string) {
-	if text := s.get(f); !isNone(text) {
-		l.strange[f].note(text, usual[squash(text)] == "" && isOfAnotherColumn(text))
+	if column := &l.strange[f]; column.rows < firstRows {
+		text := valueOf(s.get(f))
+		column.note(text, usual[squash(text)] == "" && isOfAnotherColumn(text))
 	}
 }
 
-// noteAmount counts a capital or a contribution.
-func (l *likelihood) noteAmount(f field, amount record.Value) {
+// valueOf is a text that is a value, or empty.
+func valueOf(text string) string {
+	if isNone(text) {
+		return ""
+	}
+	return text
+}
+
+// noteAmount counts a capital or a contribution: one above 0 that is less than small is strange.
+func (l *likelihood) noteAmount(f field, amount record.Value, small int64) {
+	value := ""
 	if amount.Kind == record.Number && amount.Int > 0 {
-		l.strange[f].note("", amount.Int < smallAmount)
+		value = "small"
 	}
+	l.strange[f].note(value, amount.Int < small)
 }
 
-// noteState counts the text of the state's column, of which state was read. An unknown one is strange beside an address with a known one.
+// noteState counts the text of the state's column, of which state was read. One with letters that can't be a state is strange, and so is
+// an unknown one beside an address with a known one.
 func (l *likelihood) noteState(text string, state record.Value, a address) {
-	if !isNone(text) {
-		isOther := a.state.Kind != record.Null && state != a.state && states[squash(state.Text)] == ""
-		l.strange[fieldState].note(text, isOther || state.Kind == record.Null)
+	isOther := a.state.Kind != record.Null && state != a.state && states[squash(state.Text)] == ""
+	if state.Kind == record.Null {
+		isOther = strings.ContainsFunc(text, unicode.IsLetter)
 	}
+	l.strange[fieldState].note(valueOf(text), isOther)
 }
 
 // noteYear counts a date of incorporation. In the official files 8 of 53,698 are of another year than the CIN's.
@@ -123,7 +145,7 @@ func (l *likelihood) noteYear(cin string, date record.Value) {
 	}
 }
 
-// isOfAnotherColumn reports whether a name is a Registrar, a status, a category or a class of companies.
+// isOfAnotherColumn reports whether a text is a Registrar, a status, a category or a class of companies.
 func isOfAnotherColumn(name string) bool {
 	key := squash(name)
 	_, unknown := companyStatus(name)
@@ -146,10 +168,12 @@ func (l *likelihood) check(s *sheet) error {
 		column := &l.strange[f]
 		switch texts := ownTexts[f]; {
 		case !column.isMost():
+		case f == fieldState:
+			return fmt.Errorf("most states of its %s are like %q: is %s the column of something else? Write the names of states", of, cut(clean(column.example), maxColumnShown), s.column(f))
 		case texts != "":
 			return fmt.Errorf("most %s of its %s are like %q: is %s the column of something else?", texts, of, cut(clean(column.example), maxColumnShown), s.column(f))
 		case f == fieldContribution:
-			return fmt.Errorf("most contributions of its LLPs are less than %d: is %s in lakhs or crores? Write whole rupees", smallAmount, s.column(f))
+			return fmt.Errorf("most contributions of its LLPs are less than %d: is %s in lakhs or crores? Write whole rupees", smallContribution, s.column(f))
 		default:
 			return fmt.Errorf("most capitals of its companies are less than %d: is %s in lakhs or crores? Write whole rupees", smallAmount, s.column(f))
 		}

@@ -98,7 +98,7 @@ func TestTheDocumentListsEveryColumn(t *testing.T) {
 	}
 	for _, f := range formats {
 		known := map[string]bool{}
-		for _, columns := range []map[string]field{f.columns, f.portal} {
+		for _, columns := range []map[string]field{f.columns, f.portal, f.instead} {
 			for column := range columns {
 				known[column] = true
 			}

@@ -25,7 +25,7 @@ var stateSpellings = map[string]string{
 	"Daman and Diu":               "dd damandiu",
 	"Dadra and Nagar Haveli and Daman and Diu": "dh dnhdd thedadraandnagarhavelianddamananddiu " +
 		"dadranagarhavelianddamandiu dadranagarhavelidamandiu dadraandnagarhavelidamananddiu thedadranagarhavelianddamandiu",
-	"Delhi":             "dl newdelhi nctofdelhi delhinct",
+	"Delhi":             "dl newdelhi nctofdelhi nctdelhi delhinct",
 	"Goa":               "ga",
 	"Gujarat":           "gj gujrat",
 	"Haryana":           "hr",
@@ -84,10 +84,10 @@ func stateName(s string) record.Value {
 	return record.TextOf(properCase(clean(s)))
 }
 
-// titledState reads a state with what it is, or with its code: "Jammu & Kashmir (UT)", "State of Goa", "Goa (GA)", "IN-GA", "30-Goa".
+// titledState reads a state with what it is, or with its code: "Jammu & Kashmir (UT)", "State of Goa", "Goa (GA)", "IN-GA", "30-Goa", "Goa (30)".
 func titledState(s string) string {
-	key := strings.TrimLeft(squash(s), "0123456789")
-	if name := states[key]; len(key) > 2 && name != "" {
+	key := strings.Trim(squash(s), "0123456789")
+	if name := states[key]; name != "" {
 		return name
 	}
 	for _, title := range []string{"unionterritory", "ut", "state"} {

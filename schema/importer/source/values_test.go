@@ -331,7 +331,7 @@ func TestPlacesHaveOneForm(t *testing.T) {
 		"Dadra & Nagar Haveli & Daman & Diu":           "Dadra and Nagar Haveli and Daman and Diu",
 		"Andaman & Nicobar Island":                     "Andaman and Nicobar Islands",
 		"Jammu & Kashmir (UT)":                         "Jammu and Kashmir", "UT of Ladakh": "Ladakh", "Union Territory of Puducherry": "Puducherry",
-		"State of Goa": "Goa", "Goa (GA)": "Goa", "Sikkim State": "Sikkim", "IN-HP": "Himachal Pradesh", "Goa (HP)": "Goa (hp)", "Salt": "Salt", "UT": "Uttarakhand", "30-Goa": "Goa",
+		"State of Goa": "Goa", "Goa (GA)": "Goa", "Sikkim State": "Sikkim", "IN-HP": "Himachal Pradesh", "Goa (HP)": "Goa (hp)", "Salt": "Salt", "UT": "Uttarakhand", "30-Goa": "Goa", "Goa (30)": "Goa", "MH-27": "Maharashtra", "27": "", "NCT Delhi": "Delhi",
 		"MOON AND STARS": "Moon and Stars", "AND BEYOND": "And Beyond", "NA": "", "": "",
 	} {
 		require.Equal(t, want, stateName(in).Text, in)
