@@ -332,6 +332,18 @@ func TestAFewStrangeRowsEndNoRun(t *testing.T) {
 	require.Equal(t, "ACTIVE|Goa", w.row("SELECT status, state FROM llp WHERE llpin = ?", "AAB-0001"))
 }
 
+// TestContactsMayHaveSomeColumnsOfCompanies: one beside the name, or more beside a telephone number or a website.
+func TestContactsMayHaveSomeColumnsOfCompanies(t *testing.T) {
+	const cin = "U55101GA2006PTC900001,"
+	for header, row := range map[string]string{
+		"CIN,Company Name,Registered Address,Email":                               "A,X,a@example.com",
+		"CIN,Company Name,Registered Address,Date of Incorporation,Email,Phone":   "A,X,2006-02-22,a@example.com,",
+		"CIN,Company Name,Registered Address,Date of Incorporation,Email,Website": "A,X,2006-02-22,a@example.com,",
+	} {
+		require.Equal(t, "company contacts", newFixture(t).text("2025-05-05", header+"\n"+cin+row+"\n").Format, header)
+	}
+}
+
 // TestPartnersMayHaveTheirLLPsStatus beside their own.
 func TestPartnersMayHaveTheirLLPsStatus(t *testing.T) {
 	w := newFixture(t)

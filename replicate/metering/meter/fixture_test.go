@@ -77,6 +77,19 @@ func (c *centre) restart() {
 	c.start(false)
 }
 
+// backup copies the ledger into a folder of its own: a request that still has the ledger open would write into a file that
+// is put in its place.
+func (c *centre) backup() (dir string) {
+	c.t.Helper()
+	dir = c.t.TempDir()
+	db, err := schema.OpenFile(filepath.Join(c.dir, "ledger.db"))
+	require.NoError(c.t, err)
+	_, err = db.Exec(`VACUUM INTO ?`, filepath.Join(dir, "ledger.db"))
+	require.NoError(c.t, err)
+	require.NoError(c.t, db.Close())
+	return dir
+}
+
 // account adds an account with a plan and credits.
 func (c *centre) account(plan string, credits int64) int64 {
 	a, err := c.client.AddAccount(c.t.Context(), "made-up", "made-up@example.com", plan)
