@@ -22,6 +22,9 @@ func init() { logPause, logLimit = 50*time.Millisecond, 1<<20 }
 // Runs reports whether a process runs, for tests with a server.
 func Runs(pid int) bool { return birth(pid) != "" }
 
+// Killed reports whether a stopped primary has the sign of a killed one.
+func Killed(dir string) bool { return exists(sentinel(dir)) }
+
 // HangsAfter makes a server count as hung after so many checks of a second each.
 func (s *Server) HangsAfter(checks int) { s.hung = checksOfASecond(checks) }
 
