@@ -66,6 +66,8 @@ type edge struct {
 	requests        []*request // the newest
 	unsynced        counts     // charges that a power cut may lose, by key
 	failedStart     bool       // the last process ended while it started
+	// untold are the ended epochs of which somebody may have said in the writer's place that there is no more news.
+	untold map[uint64]bool
 	voids           counts     // charges that were voided, by key
 }
 
@@ -328,6 +330,7 @@ func (e *edge) stale(message, reply []byte) []byte {
 	e.sim.count(replayedReply)
 	e.sim.detail("%s gets an earlier reply as an answer: %+v", e.name, *r)
 	e.deceived = true
+	e.noteUntold(&m, r)
 	r.Answers = m.Number
 	return r.Encode()
 }

@@ -202,10 +202,24 @@ func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 		if returning[row.Pool] {
 			row.Dry = false
 		}
+		if s.holdsEnded(now, &row, r.NowMillis) {
+			s.returns.recall(row.Pool)
+		}
 		rows = append(rows, row)
 	}
 	s.session.seen = r.Upto
 	return rows
+}
+
+// holdsEnded reports whether the edge holds credits of a lease that has ended, by the writer's clock, too, and that the writer
+// does not renew although nothing is left elsewhere. Returned, they can be granted again; those that the writer has not granted
+// end the epoch. Kept, they would stand between their account and the answer that nothing is left.
+func (s *EdgeState) holdsEnded(now int64, row *syncproto.Row, writersNow int64) bool {
+	if row.Pool.Kind != syncproto.Credits || !row.Dry || row.UntilMillis > min(now, writersNow) {
+		return false
+	}
+	l := s.leases.find(row.Pool)
+	return l != nil && l.held() > 0
 }
 
 // closedSince reports whether a row is about a lease that was closed in a batch which the

@@ -168,6 +168,45 @@ func TestARecalledLeaseIsNotAskedFor(t *testing.T) {
 	require.Empty(t, edge.Sync(start).Wants)
 }
 
+// TestCreditsOfAnEndedLeaseGoBackWhereNothingIsLeft, so that the account is refused when all are spent. Two clocks must say that
+// it has ended.
+func TestCreditsOfAnEndedLeaseGoBackWhereNothingIsLeft(t *testing.T) {
+	const end = start + 1000
+	for name, c := range map[string]struct {
+		held         int64
+		kind         int // of the row, as in news
+		dry          bool
+		now, writers int64
+		back         bool
+	}{
+		"ended":                              {5, 0, true, end, end, true},
+		"not where there is more elsewhere":  {5, 0, false, end, end, false},
+		"not by the edge's clock alone":      {5, 0, true, end, end - 1, false},
+		"not by the writer's clock alone":    {5, 0, true, end - 1, end, false},
+		"not without any":                    {0, 0, true, end, end, false},
+		"not of the volume":                  {5, 1, true, end, end, false},
+		"not of a key's not-found responses": {5, 2, true, end, end, false},
+	} {
+		edge, _ := granted(t, c.held)
+		edge.Charge(start, request("in use", charge.Failed), false)
+		r := news(edge, 2, c.held)
+		r.NowMillis, r.Rows = c.writers, r.Rows[c.kind:c.kind+1]
+		edge.leases.find(r.Rows[0].Pool).until = end
+		r.Rows[0].Dry, r.Rows[0].UntilMillis = c.dry, start
+	edge.Apply(c.now, r, false)
+		require.Equal(t, c.back, edge.returns.len() > 0, name)
+		if !c.back {
+			continue
+		}
+		pool := creditsPool(1)
+		require.Equal(t, []syncproto.Return{{Pool: pool, Units: c.held}}, acknowledged(edge, c.now).Returns)
+		l := edge.leases.find(pool)
+		require.Zero(t, l.held())
+		require.False(t, l.dry || l.recalled, "it can be asked for again")
+		require.NoError(t, edge.Check())
+	}
+}
+
 // TestAVoidThatWasNotWrittenOfAnUnknownIDChangesNothing.
 func TestAVoidThatWasNotWrittenOfAnUnknownIDChangesNothing(t *testing.T) {
 	edge, log := granted(t, 5)
