@@ -68,7 +68,7 @@ type edge struct {
 	failedStart     bool       // the last process ended while it started
 	// untold are the ended epochs of which somebody may have said in the writer's place that there is no more news.
 	untold map[uint64]bool
-	voids           counts     // charges that were voided, by key
+	voids  counts // charges that were voided, by key
 }
 
 // process is one run of an edge.

@@ -193,7 +193,7 @@ func TestCreditsOfAnEndedLeaseGoBackWhereNothingIsLeft(t *testing.T) {
 		r.NowMillis, r.Rows = c.writers, r.Rows[c.kind:c.kind+1]
 		edge.leases.find(r.Rows[0].Pool).until = end
 		r.Rows[0].Dry, r.Rows[0].UntilMillis = c.dry, start
-	edge.Apply(c.now, r, false)
+		edge.Apply(c.now, r, false)
 		require.Equal(t, c.back, edge.returns.len() > 0, name)
 		if !c.back {
 			continue
