@@ -11,6 +11,7 @@ import (
 
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
+	"regedge/schema"
 )
 
 // nobody is a URL of a database at which nothing answers.
@@ -77,18 +78,31 @@ func hangingPrimary(t *testing.T) *sqld.Server {
 	return primary
 }
 
-// TestAWriterFillsAnAccessPrimaryThatBeganAnew, also when no change comes that would not find its table.
+// TestAWriterFillsAnAccessPrimaryThatBeganAnew, also when no change comes that would not find its table. Its first heartbeat,
+// with which edges take it, comes after the last key: keys that they did not find yet were refused with 401.
 func TestAWriterFillsAnAccessPrimaryThatBeganAnew(t *testing.T) {
 	primary := sqldtest.Primary(t)
 	c := startCentre(t, "--access", primary.URL())
-	c.account(t, 10)
-	keys := func() bool {
-		var n int
-		return sqldtest.Open(t, primary).QueryRow("SELECT count(*) FROM api_key").Scan(&n) == nil && n == 1
+	id, _ := c.account(t, 10)
+	const keys = 20_000
+	ledger, err := schema.OpenFile(c.path("ledger.db"))
+	require.NoError(t, err)
+	defer ledger.Close()
+	_, err = ledger.Exec(`WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		INSERT INTO api_key (account, name, hash, shown, created_at) SELECT ?, '', randomblob(32), 'abcd', 0 FROM n`, keys, id)
+	require.NoError(t, err)
+	access := sqldtest.Open(t, primary)
+	served := func() (n int) { // keys, once there is a heartbeat
+		if access.QueryRow(`SELECT count(*) FROM api_key CROSS JOIN heartbeat`).Scan(&n) != nil {
+			return 0
+		}
+		return n
 	}
-	require.Eventually(t, keys, time.Minute, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return served() > 0 }, time.Minute, 10*time.Millisecond)
 	primary.Kill()
 	require.NoError(t, os.RemoveAll(primary.Dir))
 	require.NoError(t, primary.Start())
-	require.Eventually(t, keys, time.Minute, 50*time.Millisecond, c.stderr)
+	n := 0
+	require.Eventually(t, func() bool { n = served(); return n > 0 }, time.Minute, time.Millisecond, c.stderr)
+	require.Equal(t, keys, n, "%s", c.stderr)
 }

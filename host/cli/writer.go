@@ -201,7 +201,8 @@ func (f *heartbeatFlags) check() error {
 // when none is written.
 func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, centre *writer.Writer, log *slog.Logger, closers *service.Closers) (list []service.Service, err error) {
 	if isRemote(access.Access) {
-		list = append(list, heartbeatService("access", db, centre.AccessLost, m, centre, log))
+		beats := &heartbeat.Heartbeats{DB: db, Lost: centre.AccessLost, Filled: centre.AccessFilled}
+		list = append(list, heartbeatService("access", beats, m, centre, log))
 	}
 	if f.Registry == "" {
 		return list, nil
@@ -211,11 +212,11 @@ func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, ce
 		return nil, err
 	}
 	closers.Add(registry.Close)
-	return append(list, heartbeatService("registry", registry, nil, m, centre, log)), nil
+	return append(list, heartbeatService("registry", &heartbeat.Heartbeats{DB: registry}, m, centre, log)), nil
 }
 
-func heartbeatService(database string, db *sql.DB, lost func(), m *Main, centre *writer.Writer, log *slog.Logger) service.Service {
-	beats := &heartbeat.Heartbeats{DB: db, Now: m.Now, Agrees: centre.ClockAgrees, Lost: lost, Log: log.With("database", database)}
+func heartbeatService(database string, beats *heartbeat.Heartbeats, m *Main, centre *writer.Writer, log *slog.Logger) service.Service {
+	beats.Now, beats.Agrees, beats.Log = m.Now, centre.ClockAgrees, log.With("database", database)
 	centre.Remark(func() string {
 		if why := beats.Failure(); why != "" {
 			return database + " database: " + why

@@ -27,10 +27,13 @@ const (
 	// restartPatience is how long after an answer a primary may be unreached: it starts again when a push hands it a whole file. It
 	// is not longer than timeout, so that one that hangs is told at once.
 	restartPatience = timeout
+	// fillPause is how often it is seen whether a new database is filled.
+	fillPause = 100 * time.Millisecond
 )
 
-// putHeartbeat goes on from the heartbeat before, or back to the clock if the second argument is true.
-const putHeartbeat = `INSERT INTO heartbeat (id, beat) VALUES (1, ?1)
+// putHeartbeat goes on from the heartbeat before, or back to the clock if the second argument is true. It writes a first one
+// only if the third is true, and else returns no row.
+const putHeartbeat = `INSERT INTO heartbeat (id, beat) SELECT 1, ?1 WHERE ?3 OR EXISTS (SELECT 1 FROM heartbeat)
 ON CONFLICT (id) DO UPDATE SET beat = iif(?2, excluded.beat, max(beat + 1, excluded.beat)) RETURNING beat`
 
 // Heartbeats writes a heartbeat into a database each second.
@@ -41,7 +44,10 @@ type Heartbeats struct {
 	Agrees func() bool
 	// Lost is called with each heartbeat for which there is no table; it may be nil.
 	Lost func()
-	Log  *slog.Logger
+	// Filled reports whether a new database has its content: with the first heartbeat readers take it in place of their copy.
+	// Nil for one that is filled by others.
+	Filled func() bool
+	Log    *slog.Logger
 
 	failure atomic.Pointer[string]
 }
@@ -67,7 +73,8 @@ func (b *Heartbeats) Run(ctx context.Context) {
 		at, since := b.Now(), time.Since(began)
 		var beat int64
 		if err == nil {
-			err = b.DB.QueryRowContext(limited, putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat)
+			filled := b.Filled == nil || b.Filled()
+			err = b.DB.QueryRowContext(limited, putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since), filled).Scan(&beat)
 		}
 		cancel()
 		if ctx.Err() != nil {
@@ -82,13 +89,20 @@ func (b *Heartbeats) Run(ctx context.Context) {
 		}
 		why := noted.why
 		b.failure.Store(&why)
+		next := tick.C
+		if errors.Is(err, errUnfilled) {
+			next = time.After(fillPause)
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-next:
 		}
 	}
 }
+
+// errUnfilled says that a database has no heartbeat yet, and may not have one.
+var errUnfilled = sql.ErrNoRows
 
 // beatClock decides when a heartbeat may go back. Readers take the copy with the older heartbeat for the
 // older one, so it does not follow a clock that was set back: that clock may be the wrong one. But
@@ -208,6 +222,7 @@ type failureLog struct {
 	said        bool      // that they fail
 	refused     bool      // since the token is refused
 	empty       bool      // that they wait for the tables was said
+	filling     bool      // that they wait until the database is filled was said
 	why         string    // the error that was logged, for readiness
 	beaten      bool      // a heartbeat was written before
 	lockedSince time.Time // zero while it is not locked
@@ -221,10 +236,17 @@ func noTable(err error) bool {
 
 func (h *failureLog) note(err error, at time.Time) {
 	if err == nil {
-		if h.said || h.empty {
+		if h.said || h.empty || h.filling {
 			h.log.Info("heartbeats are written")
 		}
 		*h = failureLog{log: h.log, beaten: true, answered: at}
+		return
+	}
+	if errors.Is(err, errUnfilled) {
+		if !h.filling {
+			h.log.Info("no heartbeat yet: the database is being filled")
+		}
+		*h = failureLog{log: h.log, filling: true, why: "no heartbeat: it is being filled", beaten: h.beaten, answered: at}
 		return
 	}
 	if noTable(err) && !h.beaten {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -379,6 +380,47 @@ func TestALostTableIsTold(t *testing.T) {
 		require.FailNow(t, "nobody was told")
 	}
 	require.False(t, noTable(nil) || noTable(context.DeadlineExceeded))
+}
+
+// TestADatabaseThatIsBeingFilledHasNoFirstHeartbeat: with that, readers take it. One that has heartbeats goes on with them.
+func TestADatabaseThatIsBeingFilledHasNoFirstHeartbeat(t *testing.T) {
+	db, err := schema.OpenFile(filepath.Join(t.TempDir(), "access.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
+	var filled atomic.Bool
+	log := new(testkit.Log)
+	beats := &Heartbeats{DB: db, Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil)), Filled: filled.Load}
+	run := func() (end func()) {
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			beats.Run(ctx)
+		}()
+		return func() { stop(); <-ended }
+	}
+	newest := func() (beat int64) {
+		require.NoError(t, db.QueryRow("SELECT coalesce(max(beat), 0) FROM heartbeat").Scan(&beat))
+		return beat
+	}
+	end := run()
+	require.Eventually(t, func() bool { return beats.Failure() == "no heartbeat: it is being filled" }, time.Minute, time.Millisecond)
+	time.Sleep(3 * fillPause)
+	require.Zero(t, newest())
+	filled.Store(true)
+	require.Eventually(t, func() bool { return newest() > 0 && beats.Failure() == "" }, time.Minute, time.Millisecond)
+	end()
+	for _, line := range []string{"the database is being filled", "heartbeats are written"} {
+		require.Equal(t, 1, strings.Count(log.String(), line), log.String())
+	}
+	require.NotContains(t, log.String(), "level=ERROR")
+
+	before := newest()
+	filled.Store(false)
+	end = run()
+	require.Eventually(t, func() bool { return newest() > before }, time.Minute, time.Millisecond)
+	end()
 }
 
 // TestATokenThatIsRefusedLaterIsNamed: the primary was down before, which is not why there is no heartbeat now.

@@ -115,6 +115,41 @@ func TestTheAccessDatabaseIsComparedPageByPage(t *testing.T) {
 	}
 }
 
+// TestAnAccessDatabaseIsFilledOnceItIsCompared, also if it refuses a row. One that was lost meanwhile is another.
+func TestAnAccessDatabaseIsFilledOnceItIsCompared(t *testing.T) {
+	dir := t.TempDir()
+	ledger, access := fillKeys(t, dir, 4), openAccess(t, dir)
+	p := newProjector(Config{Ledger: ledger, Access: access}.withDefaults(), func(d time.Duration) time.Duration { return d })
+	require.False(t, p.filled)
+	require.NoError(t, p.update(t.Context()))
+	require.True(t, p.filled)
+
+	p.lost()
+	require.False(t, p.filled)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.Error(t, p.update(ended))
+	require.False(t, p.filled)
+	for refusal, filled := range map[string]bool{
+		"SQLite error: it refuses the row": true, "SQLite error: no such table: plan": false,
+		"SQLite error: database or disk is full": false, "connection refused": false,
+	} {
+		p.lost()
+		require.NoError(t, p.migrate(t.Context()))
+		_, err := access.Exec(`DROP TRIGGER IF EXISTS refused; DELETE FROM api_key;
+			CREATE TRIGGER refused BEFORE INSERT ON api_key WHEN new.id = 2 BEGIN SELECT RAISE(ABORT, '` + refusal + `'); END`)
+		require.NoError(t, err)
+		require.ErrorContains(t, p.compareIfAsked(t.Context()), refusal)
+		require.Equal(t, filled, p.filled, refusal)
+	}
+
+	_, err := access.Exec(`DROP TRIGGER refused`)
+	require.NoError(t, err)
+	p.lost()
+	require.NoError(t, p.compareIfAsked(t.Context()), "that of before, which has its tables")
+	require.False(t, p.filled)
+}
+
 // TestAnEmptyLedgerTakesNoKeys: a writer that was started where the ledger's disk is not mounted took all of them.
 func TestAnEmptyLedgerTakesNoKeys(t *testing.T) {
 	dir := t.TempDir()

@@ -50,6 +50,7 @@ type projector struct {
 	unmade    bool      // the access database has lost its tables
 	compare   bool      // compare both databases
 	comparing bool      // it is running
+	filled    bool      // a comparison has gone through all of the access database since it had no tables
 	failure   error     // of the last update, nil after one that did not fail
 	since     time.Time // when compare was set
 }
@@ -100,12 +101,15 @@ func (p *projector) compareAll() {
 func (p *projector) lost() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.unmade = true
+	p.unmade, p.filled = true, false
 	if !p.compare && !p.comparing {
 		p.since = time.Now()
 	}
 	p.compare = true
 }
+
+// noTable reports whether the access database has no tables.
+func noTable(err error) bool { return err != nil && strings.Contains(err.Error(), "no such table") }
 
 func (p *projector) ask() {
 	select {
@@ -156,7 +160,7 @@ func (p *projector) run(ctx context.Context) {
 			return
 		}
 		p.logOutcome(err)
-		if err != nil && strings.Contains(err.Error(), "no such table") {
+		if noTable(err) {
 			p.lost()
 		}
 		var retry <-chan time.Time
@@ -305,11 +309,17 @@ func (p *projector) compareIfAsked(ctx context.Context) error {
 	err := p.compareTables(ctx)
 	p.mu.Lock()
 	p.comparing, p.compare = false, p.compare || err != nil
+	p.filled = p.filled || !p.unmade && (err == nil || refusesRow(err))
 	p.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("bring access database up to date: %w", err)
 	}
 	return nil
+}
+
+// refusesRow reports whether the access database has answered that it does not take a row.
+func refusesRow(err error) bool {
+	return errors.Is(libsql.Explain(err), libsql.ErrRefused) && !libsql.OfDisk(err) && !noTable(err)
 }
 
 // bounded returns a context for a statement, which ends after limit, and endGrace after ctx: a running

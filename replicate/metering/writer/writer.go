@@ -387,6 +387,14 @@ func (w *Writer) AccessLost() {
 	w.projector.ask()
 }
 
+// AccessFilled reports whether the access database has had all that it should have, since the writer began or it was lost: but for
+// rows that it refuses.
+func (w *Writer) AccessFilled() bool {
+	w.projector.mu.Lock()
+	defer w.projector.mu.Unlock()
+	return w.projector.filled
+}
+
 // Handler serves the operators' API, the edges' sync and reports, /healthz, /readyz and /metrics.
 func (w *Writer) Handler() http.Handler { return w.handler }
 
