@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -145,25 +146,51 @@ func TestTargetThatIsNotUTF8IsEscaped(t *testing.T) {
 	require.Equal(t, "/é?a=%FF%80b%ED%A0%80", escapeInvalid("/é?a=\xff\x80b\xed\xa0\x80"))
 }
 
-// counted is randomness that counts its reads.
-type counted struct{ reads int }
+// counting is randomness whose bytes are numbered.
+type counting struct {
+	reads int
+	next  byte
+}
 
-func (c *counted) Read(p []byte) {
+func (c *counting) Read(p []byte) {
 	c.reads++
 	for n := range p {
-		p[n] = byte(c.reads)
+		c.next++
+		p[n] = c.next
 	}
 }
 
+// TestEntropyIsUsedOnce, each byte in its turn, also where the buffer ends within what is asked for.
 func TestEntropyIsUsedOnce(t *testing.T) {
 	var e entropy
-	var source counted
-	for range len(e.buffer) / 8 {
-		require.Equal(t, uint64(0x0101010101010101), e.next(&source))
+	var source, want counting
+	for asked := 0; asked < 5*len(e.buffer); {
+		got, next := make([]byte, 10+asked/4), make([]byte, 10+asked/4)
+		e.read(got, &source)
+		want.Read(next)
+		require.Equal(t, next, got)
+		asked += len(got)
+		require.Equal(t, (asked+len(e.buffer)-1)/len(e.buffer), source.reads)
+		used := len(e.buffer) - len(e.unused)
+		require.Equal(t, make([]byte, used), e.buffer[:used], "used bytes are wiped")
 	}
-	require.Equal(t, make([]byte, len(e.buffer)), e.buffer[:], "used numbers are wiped")
-	require.Equal(t, 1, source.reads)
-	require.Equal(t, uint64(0x0202020202020202), e.next(&source))
+}
+
+// TestTheGuestIsGivenAsManyRandomBytesAsItAsksFor, and no more than fit in its memory.
+func TestTheGuestIsGivenAsManyRandomBytesAsItAsksFor(t *testing.T) {
+	i := idleInstance(t)
+	i.engine.config.Random = &counting{}
+	out := i.alloc(8, 4)
+	var want counting
+	for _, size := range []uint32{0, 1, 10, 300} {
+		next := make([]byte, size)
+		want.Read(next)
+		randomBytes(i, []uint64{uint64(size), uint64(out)})
+		view := i.bytes(out, 8)
+		require.Equal(t, size, get32(view, 4))
+		require.Equal(t, next, i.bytes(get32(view, 0), size))
+	}
+	require.Contains(t, trapOf(func() { randomBytes(i, []uint64{math.MaxUint64, uint64(out)}) }), "over the limit")
 }
 
 func TestDeadlineEndsWithItsTimeOrItsParent(t *testing.T) {

@@ -2,8 +2,9 @@ package engine
 
 import (
 	"crypto/rand"
-	"encoding/binary"
 	"time"
+
+	"regedge/handler"
 )
 
 // Clock is the machine's clock.
@@ -23,7 +24,7 @@ func clockImports() []function {
 	return []function{
 		define(wallClock, "now", "i:", wallNow),
 		define(monotonicClock, "subscribe-duration", "I:i", subscribeDuration),
-		define(randomInterface, "get-random-u64", ":I", randomU64),
+		define(randomInterface, "get-random-bytes", "Ii:", randomBytes),
 	}
 }
 
@@ -41,27 +42,30 @@ func subscribeDuration(i *instance, stack []uint64) {
 	stack[0] = uint64(i.addPollable(time.Now().Add(wait), noParent))
 }
 
-// randomU64 is random.get-random-u64: () -> u64.
-func randomU64(i *instance, stack []uint64) { stack[0] = i.entropy.next(i.engine.config.Random) }
-
-// entropy buffers random numbers, since each read of the source may be a system call. Numbers that
-// were returned are wiped.
-type entropy struct {
-	buffer [256]byte
-	used   int
-	filled bool
+// randomBytes is random.get-random-bytes: (u64) -> list<u8>.
+func randomBytes(i *instance, stack []uint64) {
+	b := i.newBlock(stack[0])
+	i.entropy.read(b.memory, i.engine.config.Random)
+	i.putList(stack[1], b.base, uint32(len(b.memory)))
 }
 
-func (e *entropy) next(source interface{ Read([]byte) }) uint64 {
-	if !e.filled || e.used == len(e.buffer) {
-		source.Read(e.buffer[:])
-		e.used, e.filled = 0, true
+// entropy buffers random bytes, since each read of the source may be a system call. Bytes that were
+// returned are wiped.
+type entropy struct {
+	buffer [256]byte
+	unused []byte // the end of buffer
+}
+
+func (e *entropy) read(p []byte, source handler.Random) {
+	for len(p) > 0 {
+		if len(e.unused) == 0 {
+			e.unused = e.buffer[:]
+			source.Read(e.unused)
+		}
+		n := copy(p, e.unused)
+		clear(e.unused[:n])
+		p, e.unused = p[n:], e.unused[n:]
 	}
-	number := e.buffer[e.used : e.used+8]
-	n := binary.LittleEndian.Uint64(number)
-	clear(number)
-	e.used += 8
-	return n
 }
 
 // The case undefined of the variant error of fermyon:spin/variables.

@@ -89,7 +89,7 @@ func (f *function) Call(ctx context.Context, stack []uint64) {
 	f.serve(i, stack)
 }
 
-// maxCalls bounds the calls of the host in one request. A lookup makes 34.
+// maxCalls bounds the calls of the host in one request. A lookup makes 32.
 const maxCalls = 10_000
 
 // serveImports instantiates host modules with the functions.

@@ -5,6 +5,9 @@ import "time"
 // maxPoll bounds the pollables that one call may wait for.
 const maxPoll = 64
 
+// maxWriteBytes bounds one write, as wasi:io does.
+const maxWriteBytes = 4096
+
 // pollable is the resource pollable. It becomes ready at a time, or always is.
 type pollable struct{ at time.Time }
 
@@ -17,40 +20,25 @@ func ioImports() []function {
 		drop(ioError, kindIOError),
 		define(ioPoll, "poll", "iii:", poll),
 		drop(ioPoll, kindPollable),
-		define(ioStreams, "[method]output-stream.check-write", "ii:", checkWrite),
-		define(ioStreams, "[method]output-stream.write", "iiii:", streamWrite),
-		define(ioStreams, "[method]output-stream.subscribe", "i:i", streamSubscribe),
+		define(ioStreams, "[method]output-stream.blocking-write-and-flush", "iiii:", streamWrite),
 		drop(ioStreams, kindOutputStream),
 	}
 }
 
-// checkWrite is output-stream.check-write: () -> result<u64, stream-error>. It permits the rest of
-// maxBodyBytes.
-func checkWrite(i *instance, stack []uint64) {
-	body := &i.bodies[i.ref(stack[0], kindOutputStream)]
-	out := i.out(uint32(stack[1]), 16, 8)
-	put32(out, 0, 0)
-	put64(out, 8, uint64(maxBodyBytes-len(body.data)))
-}
-
-// streamWrite is output-stream.write: (list<u8>) -> result<_, stream-error>. It traps on more bytes
-// than check-write permits, as wasi:io requires.
+// streamWrite is output-stream.blocking-write-and-flush: (list<u8>) -> result<_, stream-error>. It never
+// blocks, because the stream writes into memory.
 func streamWrite(i *instance, stack []uint64) {
 	body := &i.bodies[i.ref(stack[0], kindOutputStream)]
 	data := i.bytes(uint32(stack[1]), uint32(stack[2]))
+	if len(data) > maxWriteBytes {
+		trap("write of %d bytes is over the limit of %d", len(data), maxWriteBytes)
+	}
 	if len(data) > maxBodyBytes-len(body.data) {
 		trap("body is over the limit of %d bytes", maxBodyBytes)
 	}
 	out := i.out(uint32(stack[3]), 12, 4)
 	body.data = append(body.data, data...)
 	put32(out, 0, 0)
-}
-
-// streamSubscribe is output-stream.subscribe: () -> pollable. It is always ready, because the stream
-// writes into memory.
-func streamSubscribe(i *instance, stack []uint64) {
-	at, _ := i.find(stack[0], kindOutputStream)
-	stack[0] = uint64(i.addPollable(alwaysReady, at))
 }
 
 func (i *instance) addPollable(at time.Time, parent int32) uint32 {

@@ -136,7 +136,7 @@ type constant struct{}
 
 func (constant) Read(p []byte) {
 	for n := range p {
-		p[n] = byte(n % 8)
+		p[n] = 0xa5
 	}
 }
 
@@ -202,4 +202,23 @@ func TestEngineAnswersACompany(t *testing.T) {
 	require.Equal(t, "r1", header(&resp, "X-Registry-Release"))
 	require.Equal(t, "999", header(&resp, "X-Credits-Remaining"))
 	require.Equal(t, 1, meter.standing())
+}
+
+// TestALookupMakesSoManyCallsOfTheHost: docs/performance.md says what each is for.
+func TestALookupMakesSoManyCallsOfTheHost(t *testing.T) {
+	databases, key := newDatabases(t)
+	i, err := newEngine(t, realConfig(databases, newLedger())).acquire(t.Context())
+	require.NoError(t, err)
+	defer i.engine.release(context.Background(), i, false)
+	var resp handler.Response
+	i.begin(t.Context(), time.Minute, i.reserved, lookup("/v1/companies/"+madeUpCIN, key), &resp)
+	defer i.end()
+	request, out := i.add(kindIncomingRequest, 0, noParent), i.add(kindResponseOutparam, 0, noParent)
+	i.mayCall = true
+	require.NoError(t, i.limited(func() error {
+		return i.handleFunc.CallWithStack(i, []uint64{uint64(request), uint64(out)})
+	}))
+	require.NoError(t, i.takeResponse())
+	require.Equal(t, 200, resp.Status)
+	require.Equal(t, 32, i.calls)
 }

@@ -7,8 +7,6 @@ import (
 
 	"regedge/handler"
 	"regedge/wasm/bindings/wasi/http/types"
-	"regedge/wasm/bindings/wasi/io/poll"
-	"regedge/wasm/bindings/wasi/io/streams"
 )
 
 type (
@@ -60,30 +58,19 @@ func must[Shape, OK, Err any](r cm.Result[Shape, OK, Err]) *cm.Result[Shape, OK,
 	return &r
 }
 
+// maxWriteBytes bounds one blocking write (wasi:io/streams).
+const maxWriteBytes = 4096
+
 // write writes p to the body, as fast as the host takes it, and reports whether it took all.
 func write(body types.OutgoingBody, p []byte) bool {
 	stream := *must(body.Write()).OK()
 	for len(p) > 0 {
-		permit := stream.CheckWrite()
-		if permit.IsErr() {
-			return false
-		}
-		n := min(uint64(len(p)), *permit.OK())
-		if n == 0 {
-			wait(stream)
-			continue
-		}
-		if written := stream.Write(cm.ToList(p[:n])); written.IsErr() {
+		n := min(len(p), maxWriteBytes)
+		if written := stream.BlockingWriteAndFlush(cm.ToList(p[:n])); written.IsErr() {
 			return false
 		}
 		p = p[n:]
 	}
 	stream.ResourceDrop() // required before the body can be finished
 	return true
-}
-
-func wait(stream streams.OutputStream) {
-	ready := stream.Subscribe()
-	poll.Poll(cm.ToList([]poll.Pollable{ready}))
-	ready.ResourceDrop()
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/binary"
-
 	"regedge/wasm/bindings/fermyon/spin/variables"
 	wallclock "regedge/wasm/bindings/wasi/clocks/wall-clock"
 	wasirandom "regedge/wasm/bindings/wasi/random/random"
@@ -20,11 +18,7 @@ func (clock) UnixMilli() int64 {
 type random struct{}
 
 func (random) Read(p []byte) {
-	var eight [8]byte
-	for len(p) > 0 {
-		binary.LittleEndian.PutUint64(eight[:], wasirandom.GetRandomU64())
-		p = p[copy(p, eight[:]):]
-	}
+	copy(p, wasirandom.GetRandomBytes(uint64(len(p))).Slice())
 }
 
 // variable returns a variable of the application, or "" if there is none of that name.

@@ -12,14 +12,6 @@ import (
 //go:noescape
 func wasmimport_OutputStreamResourceDrop(self0 uint32)
 
-//go:wasmimport wasi:io/streams@0.2.0 [method]output-stream.check-write
+//go:wasmimport wasi:io/streams@0.2.0 [method]output-stream.blocking-write-and-flush
 //go:noescape
-func wasmimport_OutputStreamCheckWrite(self0 uint32, result *cm.Result[uint64, uint64, StreamError])
-
-//go:wasmimport wasi:io/streams@0.2.0 [method]output-stream.subscribe
-//go:noescape
-func wasmimport_OutputStreamSubscribe(self0 uint32) (result0 uint32)
-
-//go:wasmimport wasi:io/streams@0.2.0 [method]output-stream.write
-//go:noescape
-func wasmimport_OutputStreamWrite(self0 uint32, contents0 *uint8, contents1 uint32, result *cm.Result[StreamError, struct{}, StreamError])
+func wasmimport_OutputStreamBlockingWriteAndFlush(self0 uint32, contents0 *uint8, contents1 uint32, result *cm.Result[StreamError, struct{}, StreamError])

@@ -6,18 +6,12 @@ package streams
 import (
 	"go.bytecodealliance.org/cm"
 	ioerror "regedge/wasm/bindings/wasi/io/error"
-	"regedge/wasm/bindings/wasi/io/poll"
 )
 
 // Error represents the imported type alias "wasi:io/streams@0.2.0#error".
 //
 // See [ioerror.Error] for more information.
 type Error = ioerror.Error
-
-// Pollable represents the imported type alias "wasi:io/streams@0.2.0#pollable".
-//
-// See [poll.Pollable] for more information.
-type Pollable = poll.Pollable
 
 // StreamError represents the imported variant "wasi:io/streams@0.2.0#stream-error".
 //
@@ -74,39 +68,16 @@ func (self OutputStream) ResourceDrop() {
 	return
 }
 
-// CheckWrite represents the imported method "check-write".
+// BlockingWriteAndFlush represents the imported method "blocking-write-and-flush".
 //
-// How many bytes the next write may bring; 0 until the stream's pollable is ready.
+// Waits until the host has taken the bytes, which are at most 4096.
 //
-//	check-write: func() -> result<u64, stream-error>
-//
-//go:nosplit
-func (self OutputStream) CheckWrite() (result cm.Result[uint64, uint64, StreamError]) {
-	self0 := cm.Reinterpret[uint32](self)
-	wasmimport_OutputStreamCheckWrite((uint32)(self0), &result)
-	return
-}
-
-// Subscribe represents the imported method "subscribe".
-//
-//	subscribe: func() -> pollable
+//	blocking-write-and-flush: func(contents: list<u8>) -> result<_, stream-error>
 //
 //go:nosplit
-func (self OutputStream) Subscribe() (result Pollable) {
-	self0 := cm.Reinterpret[uint32](self)
-	result0 := wasmimport_OutputStreamSubscribe((uint32)(self0))
-	result = cm.Reinterpret[Pollable]((uint32)(result0))
-	return
-}
-
-// Write represents the imported method "write".
-//
-//	write: func(contents: list<u8>) -> result<_, stream-error>
-//
-//go:nosplit
-func (self OutputStream) Write(contents cm.List[uint8]) (result cm.Result[StreamError, struct{}, StreamError]) {
+func (self OutputStream) BlockingWriteAndFlush(contents cm.List[uint8]) (result cm.Result[StreamError, struct{}, StreamError]) {
 	self0 := cm.Reinterpret[uint32](self)
 	contents0, contents1 := cm.LowerList(contents)
-	wasmimport_OutputStreamWrite((uint32)(self0), (*uint8)(contents0), (uint32)(contents1), &result)
+	wasmimport_OutputStreamBlockingWriteAndFlush((uint32)(self0), (*uint8)(contents0), (uint32)(contents1), &result)
 	return
 }

@@ -2,8 +2,12 @@
 
 package random
 
+import (
+	"go.bytecodealliance.org/cm"
+)
+
 // This file contains wasmimport and wasmexport declarations for "wasi:random@0.2.0".
 
-//go:wasmimport wasi:random/random@0.2.0 get-random-u64
+//go:wasmimport wasi:random/random@0.2.0 get-random-bytes
 //go:noescape
-func wasmimport_GetRandomU64() (result0 uint64)
+func wasmimport_GetRandomBytes(len0 uint64, result *cm.List[uint8])
