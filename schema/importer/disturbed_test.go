@@ -131,6 +131,9 @@ func TestADisturbedFileIsReadRightOrTold(t *testing.T) {
 		"the header at the end":    {text + headerA, rows, "", "repeated header"},
 		"the header quoted":        {quotedHeader() + body, rows, "", ""},
 		"a line end in the header": {strings.Replace(text, "CompanyStatus", "\"Company\nStatus\"", 1), rows, "", ""},
+		"one, with semicolons":     {semicolons("CIN,CompanyName,\"Company\nStatus\"\n"), 1, "", ""},
+		"one, with tabs":           {strings.ReplaceAll(semicolons("CIN,\"Company\nName\",\"Company\nStatus\"\n"), ";", "\t"), 1, "", ""},
+		"one, below a title":       {"Companies of Goa; \"open\n" + semicolons("CIN,CompanyName,\"Company\nStatus\",w,x,y,z\n"), 1, "", "row above the header"},
 		"a blank in the header":    {strings.Replace(text, "CompanyName", "Company\u00a0Name", 1), rows, "", ""},
 		"numbers before each row":  {"," + headerA + each(func(row string) string { return "1," + row }), rows, "", ""},
 		"two marks":                {"\uFEFF\uFEFF" + text, rows, "", ""},
@@ -160,6 +163,11 @@ func TestADisturbedFileIsReadRightOrTold(t *testing.T) {
 		}
 		require.Equal(t, c.first, first, name)
 	}
+}
+
+// semicolons is a header and a row with semicolons between the columns.
+func semicolons(header string) string {
+	return strings.ReplaceAll(header+"U55101GA2006PTC900001,MADE-UP LIMITED,Active\n", ",", ";")
 }
 
 func quotedHeader() string {

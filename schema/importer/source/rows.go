@@ -64,8 +64,9 @@ func (r *rowReader) next() (row, error) {
 		if err != nil {
 			return row{line: first, raw: text}, err
 		}
-		if isOpen(text, r.separator) {
-			if text, err = r.joinQuoted(text); err != nil {
+		if separator, open := r.opened(text); open {
+			text, err = r.joinQuoted(text, separator)
+			if err != nil && separator == r.separator {
 				return row{line: first, raw: text}, err
 			}
 		}
@@ -87,7 +88,7 @@ func (r *rowReader) hasColumns(text string) bool {
 // joinQuoted adds lines to a row until its quoted field is closed. If it never closes, or the row then
 // does not fit the header, or the closing quote does not end a field, the quote was a stray one: the lines after
 // the first are queued, to be read as rows of their own.
-func (r *rowReader) joinQuoted(first string) (string, error) {
+func (r *rowReader) joinQuoted(first string, separator byte) (string, error) {
 	start, text, ahead := r.line, first, []line(nil)
 	for len(ahead) < maxRowLines-1 && len(text) < maxRowBytes {
 		next, err := r.readLine()
@@ -96,10 +97,10 @@ func (r *rowReader) joinQuoted(first string) (string, error) {
 			break
 		}
 		text += "\n" + next
-		if isOpen(text, r.separator) {
+		if isOpen(text, separator) {
 			continue
 		}
-		if !r.hasColumns(text) || !closesField(next, r.separator) {
+		if !r.hasColumns(text) || !closesField(next, separator) {
 			break
 		}
 		return text, nil
@@ -141,6 +142,19 @@ func (r *rowReader) readLine() (string, error) {
 		}
 		return string(bytes.TrimRight(part, "\r\n")), nil
 	}
+}
+
+// opened reports whether a row ends within a quoted field, and by which separator. Until the header is known, it may be any.
+func (r *rowReader) opened(text string) (separator byte, open bool) {
+	if r.columns > 0 || isOpen(text, r.separator) {
+		return r.separator, isOpen(text, r.separator)
+	}
+	for _, other := range []byte(separators) {
+		if isOpen(text, other) {
+			return other, true
+		}
+	}
+	return r.separator, false
 }
 
 // isOpen reports whether a row ends within a quoted field. A quote inside an unquoted field opens none.
