@@ -116,16 +116,19 @@ func isNoPlace(s string) bool {
 }
 
 // rocName normalises a Registrar's office to "ROC Delhi". Sources also write "RoC-Delhi", "ROC
-// DELHI" or "Registrar of Companies, Delhi". No value is NULL.
+// DELHI", "R.O.C. Delhi", "ROC (Delhi)" or "Registrar of Companies, Delhi". No value is NULL.
 func rocName(s string) record.Value {
 	if isNone(s) || isFormulaOrError(s) {
 		return record.Value{}
 	}
 	s = clean(s)
 	place := s
-	for _, prefix := range []string{"registrar of companies", "roc"} {
+	for _, prefix := range []string{"office of the registrar of companies", "registrar of companies", "roc", "r.o.c", "r o c", "r. o. c"} {
 		if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
-			place = strings.TrimLeft(s[len(prefix):], " -,:.")
+			place = strings.TrimLeft(s[len(prefix):], " -,:._")
+			if inner, bracketed := strings.CutPrefix(place, "("); bracketed {
+				place = strings.TrimSpace(strings.TrimSuffix(inner, ")"))
+			}
 			break
 		}
 	}

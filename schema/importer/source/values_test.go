@@ -338,6 +338,8 @@ func TestPlacesHaveOneForm(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"ROC Delhi": "ROC Delhi", "RoC-Delhi": "ROC Delhi", "ROC DELHI": "ROC Delhi", "RoC: Delhi": "ROC Delhi", "ROC. Delhi": "ROC Delhi", "roc-delhi": "ROC Delhi",
+		"R.O.C. Delhi": "ROC Delhi", "R.O.C Delhi": "ROC Delhi", "R. O. C. DELHI": "ROC Delhi", "R O C Delhi": "ROC Delhi", "ROC_DELHI": "ROC Delhi", "ROC (Delhi)": "ROC Delhi",
+		"Office of the Registrar of Companies, Delhi": "ROC Delhi", "ROC Delhi (Haryana)": "ROC Delhi (Haryana)",
 		"Registrar of Companies, Delhi": "ROC Delhi", "ROC cum OL Himachal Pradesh": "ROC cum OL Himachal Pradesh",
 		"Unclassified": "", "": "", "RoC": "",
 	} {
