@@ -165,6 +165,24 @@ func TestARowThatIsTooLongSaysWhatToDo(t *testing.T) {
 	require.Contains(t, table.String(), ", line 4; is there a quote too many at the beginning of a value, a column missing, or the file cut off?")
 }
 
+// TestRowsInJSONAreToldFromDocuments: the API of data.gov.in gives them, and its files hold lists.
+func TestRowsInJSONAreToldFromDocuments(t *testing.T) {
+	const row = `{"CIN":"U55101GA2006PTC900001","CompanyName":"A","CompanyStatus":"Active"}`
+	for _, text := range []string{
+		`{"index_name":"4dbe5667","title":"Company Master Data","total":1,"records":[` + row + `]}`,
+		`{"fields":[{"id":"a","label":"CIN"}],"data":[["U55101GA2006PTC900001","A"]]}`,
+		`[` + row + `]`,
+		`[["CIN","CompanyName"],["U55101GA2006PTC900001","A"]]`,
+		`{"records":[` + strings.Repeat(row+",", 8<<20/len(row)) + row + `]}`,
+	} {
+		w := newFixture(t)
+		report := w.run("2025-05-05", w.file(text))
+		var table strings.Builder
+		require.NoError(t, report.WriteTable(&table))
+		require.Contains(t, table.String(), "; rows in JSON, as the API of data.gov.in gives them, are not read: get them as CSV", text[:40])
+	}
+}
+
 // TestThePortalsNamesOfColumnsAreKnown, and the unit after a capital's name, unless it is not the rupee.
 func TestThePortalsNamesOfColumnsAreKnown(t *testing.T) {
 	const header = "CIN,Company Name,ROC Code,Company Category,Company SubCategory,Class of Company,Authorised Capital(Rs),Paid up Capital (in Rs.)," +

@@ -155,7 +155,10 @@ var advice = map[string]string{
 	"invalid CIN":                  "; it has 21 characters, as U55101GA2006PTC900001, with no letter in place of a digit",
 	"invalid DIN":                  "; it has up to 8 digits",
 	"invalid LLPIN":                "; it has three letters and four digits, as AAB-1234",
-	"no companyData":               "; docs/import-formats.md, \"Formats\", says what a document has",
+	"no companyData":               "; docs/import-formats.md, \"Formats\", says what a document has" + rowsInJSON,
+	"text between documents":       rowsInJSON,
+	"document too long":            "; a document has at most 8 MiB" + rowsInJSON,
+	"document cut off":             "; was the file fetched whole? Fetch it again",
 	"unknown status":               "; docs/contract.md, \"Statuses\", lists those that are known",
 	"date after that of the files": "; is it right, and --as-of?",
 	"row cut off":                  "; was the file fetched whole? Fetch it again",
@@ -166,6 +169,9 @@ var advice = map[string]string{
 	"CIN of a made-up company":     "; the state code ZZ means a company of the sandbox, no state has it",
 	record.NotHeld:                 "; import its company first, then these rows again",
 }
+
+// rowsInJSON is what to do where the documents are rows, or hold them, as those of data.gov.in and its API do.
+const rowsInJSON = "; rows in JSON, as the API of data.gov.in gives them, are not read: get them as CSV (format=csv)"
 
 func writeReasons(w io.Writer, title string, counts map[string]int64) {
 	if len(counts) > 0 {
