@@ -521,6 +521,23 @@ func TestOtherPublishersNamesOfColumnsAreRead(t *testing.T) {
 	w.text("2025-05-05", "CIN,CompanyName,CompanyStatus,State,Company State\nU55101GA2006PTC900001,A,Active,Kerala,Assam\n")
 	require.Equal(t, "-|-|-|-|-|-|-", w.row(query), "of two columns none is chosen")
 
+	for _, header := range []string{
+		"CIN No.,Name of the Company,Company Status,Date of Regn.,Auth. Capital,Paid up Capital (in Rupees),Registrar,State,Regd. Office Address",
+		"CIN Number,Company's Name,Company Status,Regn Date,Authorised Capital (Rupees),Paid up Capital,ROC Office,State,Address of Registered Office",
+		"Corporate Identity Number,Name of Company,Company Status,DATE_OF_INCORP,Auth. Capital,Paid up Capital,ROC,State,Registered Office",
+		"CIN,Company Name,Company Status,Date of Registration (DD-MM-YYYY),Authorised Capital,Paid up Capital,ROC,State,Regd Address",
+	} {
+		w = newFixture(t)
+		f = w.text("2025-05-05", header+"\n"+`U55101GA2006PTC900001,A,Active,23-02-2006,"10,00,000",500000,ROC Goa,GOA,"1 Beach Road, Panaji, Goa, India, 403001"`+"\n")
+		require.Empty(t, f.Lacking)
+		require.Equal(t, "2006-02-23|1000000|500000|ROC Goa|Goa|Panaji|403001", w.row(query), header)
+	}
+	w = newFixture(t)
+	w.text("2025-05-05", "CIN,CIN No.,CompanyName,CompanyStatus,Address 2,State\nU55101GA2006PTC900001,U55101GA2006PTC900002,A,Active,1 Beach Road,Goa\n")
+	require.Equal(t, "U55101GA2006PTC900001|-", w.row("SELECT cin, address_line FROM company"), "a usual name wins, and a part of an address is none")
+	_, err := Run(context.Background(), w.config("2025-05-05", w.file("CIN No,CIN Number,CompanyName,CompanyStatus\n,,,\n")))
+	require.ErrorContains(t, err, "mean the same")
+
 	const llp = "SELECT incorporation_date, contribution, address_line, city, state, pincode FROM llp"
 	for _, date := range []string{"Date of Incorporation", "Date of Registration", "Incorporation Date", "Founded"} {
 		w = newFixture(t)

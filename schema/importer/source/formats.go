@@ -117,12 +117,17 @@ var companyFormat = &format{
 		"registeredaddress": fieldAddress, "emailid": fieldEmail, "whetherlistedornot": fieldListed,
 		"companystatusforefiling": fieldStatus,
 	},
+	instead: map[string]field{
+		"cinno": fieldCIN, "cinnumber": fieldCIN, "corporateidentitynumber": fieldCIN,
+		"companysname": fieldName, "nameofcompany": fieldName, "nameofthecompany": fieldName,
+	},
 	spare: map[string]field{
 		"state": fieldState, "companystate": fieldState, "registeredofficestate": fieldState,
 		"incorporationdate": fieldDate, "registrationdate": fieldDate,
 		"authorizedsharecapital": fieldAuthorized, "authorisedsharecapital": fieldAuthorized, "paidupsharecapital": fieldPaidUp,
 		"address": fieldAddress, "roc": fieldROC, "category": fieldCategory, "class": fieldClass,
 		"listed": fieldListed, "whetherlisted": fieldListed, "email": fieldEmail,
+		"addressofregisteredoffice": fieldAddress, "registeredoffice": fieldAddress, "rocoffice": fieldROC, "registrar": fieldROC,
 	},
 }
 
@@ -329,31 +334,42 @@ func (f *format) places(header []string) ([]int, error) {
 	for i := range places {
 		places[i] = -1
 	}
+	if err := placeOnce(header, places, f.meaning); err != nil {
+		return nil, err
+	}
+	own := slices.Clone(places)
+	err := placeOnce(header, places, func(name string) (field, bool) {
+		meaning, ok := f.instead[squash(name)]
+		return meaning, ok && own[meaning] < 0
+	})
+	f.placeSpare(header, places)
+	return places, err
+}
+
+// placeOnce adds the columns that have a meaning, which no two may share.
+func placeOnce(header []string, places []int, meaning func(name string) (field, bool)) error {
 	for i, name := range header {
-		meaning, ok := f.meaning(name)
+		of, ok := meaning(name)
 		if !ok {
 			continue
 		}
-		if places[meaning] >= 0 {
-			return nil, fmt.Errorf("the header names %q and %q, which mean the same: leave one out",
-				header[places[meaning]], name)
+		if places[of] >= 0 {
+			return fmt.Errorf("the header names %q and %q, which mean the same: leave one out", header[places[of]], name)
 		}
-		places[meaning] = i
+		places[of] = i
 	}
-	for i, name := range header {
-		if meaning, ok := f.instead[squash(name)]; ok && places[meaning] < 0 {
-			places[meaning] = i
-		}
-	}
-	f.placeSpare(header, places)
-	return places, nil
+	return nil
 }
 
 // placeSpare adds the columns that only spare names.
 func (f *format) placeSpare(header []string, places []int) {
 	columns := map[field][]int{}
 	for i, name := range header {
-		if meaning, ok := named(f.spare, name); ok && places[meaning] < 0 && !slices.Contains(f.required, meaning) {
+		meaning, ok := named(f.spare, name)
+		if !ok {
+			meaning, ok = f.abbreviated(name)
+		}
+		if ok && places[meaning] < 0 && !slices.Contains(f.required, meaning) {
 			columns[meaning] = append(columns[meaning], i)
 		}
 	}
@@ -362,6 +378,28 @@ func (f *format) placeSpare(header []string, places []int) {
 			places[meaning] = at[0]
 		}
 	}
+}
+
+// wordsOfNames are what the abbreviations in the names of columns stand for.
+var wordsOfNames = map[string]string{
+	"regn": "registration", "regd": "registered", "incorp": "incorporation", "dt": "date", "auth": "authorised", "co": "company",
+}
+
+// abbreviated is the field of a column by its name with words in full: "Regd. Office Address", "Date of Regn. (DD-MM-YYYY)".
+func (f *format) abbreviated(name string) (field, bool) {
+	name, form, _ := strings.Cut(name, "(")
+	words := strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') })
+	for i, w := range words {
+		if full := wordsOfNames[w]; full != "" {
+			words[i] = full
+		}
+	}
+	full := strings.Join(words, "")
+	meaning, ok := f.meaning(full)
+	if !ok {
+		meaning, ok = f.spare[full]
+	}
+	return meaning, ok && (form == "" || meaning == fieldDate && strings.Trim(squash(form), "dmy") == "")
 }
 
 // meaning is the field of a column by its name.
@@ -378,7 +416,7 @@ func named(columns map[string]field, name string) (field, bool) {
 		return meaning, true
 	}
 	before, unit, _ := strings.Cut(name, "(")
-	if unit = squash(unit); unit != "rs" && unit != "inrs" && unit != "inr" {
+	if !slices.Contains([]string{"rs", "inrs", "inr", "rupees", "inrupees"}, squash(unit)) {
 		return 0, false
 	}
 	meaning, ok := columns[squash(before)]
