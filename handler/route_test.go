@@ -83,6 +83,8 @@ func TestUnescape(t *testing.T) {
 		{"%", false, "", false},
 		{"%4", false, "", false},
 		{"%zz", false, "", false},
+		{"%4z", false, "", false},
+		{"%z4", false, "", false},
 		{"%41%", false, "", false},
 	} {
 		got, ok := unescape(c.in, c.query)
