@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"net"
@@ -376,6 +377,37 @@ func TestADatabaseThatHangsIsGivenUp(t *testing.T) {
 	})
 	require.NoError(t, ctx.Err())
 	require.Contains(t, f.Found, "does not answer within 100ms")
+}
+
+// TestAPrimaryThatHangsIsGivenUp once its certificate was found good: one that is stopped, or whose disk hangs, says no more.
+func TestAPrimaryThatHangsIsGivenUp(t *testing.T) {
+	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), exam().Now)
+	require.NoError(t, err)
+	cert, key, err := trust.Certificate("centre", "127.0.0.1")
+	require.NoError(t, err)
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	require.NoError(t, err)
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"}})
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() {
+		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+			go func() { _, _ = io.Copy(io.Discard, conn) }() // which begins with the handshake
+		}
+	}()
+	e, done := exam(), make(chan struct{})
+	e.Timeout = 100 * time.Millisecond
+	go func() {
+		defer close(done)
+		e.Replication(context.Background(), "primary", listener.Addr().String(), trust.AuthorityFile(), cert, key)
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("the examination hangs")
+	}
+	require.Len(t, e.Findings, 1, "%v", e.Findings)
+	require.Contains(t, e.Findings[0].Found, "accepts connections and does not answer within 100ms")
 }
 
 // TestAnAnswerIsReadToABound, whatever listens there.
