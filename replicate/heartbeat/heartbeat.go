@@ -24,7 +24,7 @@ const (
 	// lockedPatience is how long the database may be locked before a heartbeat reports an error: a push
 	// holds the lock during each of its transactions, and sqld ends those of 5 s.
 	lockedPatience = 15 * time.Second
-	// restartPatience is how long after an answer a primary may be unreached: it starts again when a push hands it a whole file. It
+	// restartPatience is how long after an answer a primary may be unreached, or stop: it starts again when a push hands it a whole file. It
 	// is not longer than timeout, so that one that hangs is told at once.
 	restartPatience = timeout
 	// fillPause is how often it is seen whether a new database is filled.
@@ -234,6 +234,17 @@ func noTable(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "no such table: heartbeat")
 }
 
+// unreached reports whether no server answered.
+func unreached(err error) bool {
+	var failed *url.Error
+	return errors.As(err, &failed)
+}
+
+// stops reports whether an error is the answer of an sqld 0.24 that has closed its databases and is about to end.
+func stops(err error) bool {
+	return strings.Contains(err.Error(), "Namespace store has shutdown") || strings.Contains(err.Error(), "Namespace `default` doesn't exist")
+}
+
 func (h *failureLog) note(err error, at time.Time) {
 	if err == nil {
 		if h.said || h.empty || h.filling {
@@ -261,8 +272,7 @@ func (h *failureLog) note(err error, at time.Time) {
 		h.lockedSince = at
 	}
 	refused := errors.Is(libsql.Explain(err), libsql.ErrUnauthorized)
-	var unreached *url.Error
-	restarting := !h.said && errors.As(err, &unreached) && at.Sub(h.answered) < restartPatience
+	restarting := !h.said && (unreached(err) || stops(err)) && at.Sub(h.answered) < restartPatience
 	switch {
 	case h.said && h.refused == refused, locked && at.Sub(h.lockedSince) < lockedPatience, restarting:
 		return

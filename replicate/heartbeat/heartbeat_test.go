@@ -454,6 +454,9 @@ func TestAPrimaryThatStartsAgainIsNoError(t *testing.T) {
 	gone := fmt.Errorf("beat: %w", &url.Error{Op: "Post", URL: "http://127.0.0.1:1/v2/pipeline", Err: syscall.ECONNREFUSED})
 	h.note(nil, at)
 	h.note(gone, at.Add(time.Second))
+	for _, last := range []string{"error code 404: Namespace `default` doesn't exist", "error code 503: Namespace store has shutdown"} {
+		h.note(errors.New(last), at.Add(time.Second)) // of one that is about to end
+	}
 	h.note(gone, at.Add(restartPatience-1))
 	require.Empty(t, log.String())
 	require.Empty(t, h.why)

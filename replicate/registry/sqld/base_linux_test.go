@@ -253,6 +253,8 @@ func TestAPrimaryStopsInOrderBesideItsReplicas(t *testing.T) {
 		sqldtest.Await(t, g.Server, "")
 	}
 	require.Zero(t, times(log, "incompatible logs"), log.String())
+	near.Stop()
+	require.Zero(t, times(log, ".sentinel"), "a file that no replica has")
 }
 
 // TestALostBaseBeginsTheLogAnew: nobody could follow it from its beginning.

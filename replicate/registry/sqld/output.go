@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -39,16 +40,25 @@ var unanswered = []byte("timeout waiting for PING response")
 // is in there: gRPC's FAILED_PRECONDITION, "ask for the snapshot", and UNAVAILABLE, "not made yet". They ask again.
 var compaction = [][]byte{[]byte("classification=Code: 9"), []byte("classification=Code: 14")}
 
+// whileStopping are in what sqld logs as errors because it was asked to end: of statements that arrive meanwhile, calls of
+// replicas and statistics that it breaks off, web sockets that it closes, and a file that only a primary has.
+var whileStopping = [][]byte{
+	[]byte("NamespaceDoesntExist"), []byte("NamespaceStoreShutdown"), []byte("classification=Code: 13"),
+	[]byte("error persisting stats file: background task failed"), []byte("error persisting stats file: task was cancelled"),
+	[]byte("server loop exited"), []byte("unable to remove .sentinel file"),
+}
+
 // output forwards a process's output, line by line, and looks for signs in it. It replaces lines with
 // forwarded or unanswered by ones that explain them, and leaves unimportant ones out.
 type output struct {
 	doubted chan struct{} // has an element once a sign was seen
 	now     func() time.Time
 
-	mu   sync.Mutex
-	to   io.Writer // may be nil
-	part []byte    // of a line that is not complete
-	told time.Time // when forwarded statements were last reported
+	mu    sync.Mutex
+	to    io.Writer // may be nil
+	part  []byte    // of a line that is not complete
+	told  time.Time // when forwarded statements were last reported
+	stops bool      // the process was asked to end
 }
 
 func newOutput(to io.Writer) *output {
@@ -83,8 +93,8 @@ func (o *output) line(line []byte) {
 			}
 		}
 	}
-	if bytes.Contains(line, unimportant) || bytes.Contains(line, compaction[0]) || bytes.Contains(line, compaction[1]) ||
-		bytes.Contains(line, probed[0]) && bytes.HasSuffix(line, probed[1]) {
+	if bytes.Contains(line, unimportant) || hasAny(line, compaction) || bytes.Contains(line, probed[0]) && bytes.HasSuffix(line, probed[1]) ||
+		o.stops && hasAny(line, whileStopping) {
 		return
 	}
 	if bytes.Contains(line, unanswered) {
@@ -101,6 +111,17 @@ func (o *output) line(line []byte) {
 	if o.to != nil {
 		_, _ = o.to.Write(line)
 	}
+}
+
+func hasAny(line []byte, parts [][]byte) bool {
+	return slices.ContainsFunc(parts, func(part []byte) bool { return bytes.Contains(line, part) })
+}
+
+// stopping says that the process is asked to end.
+func (o *output) stopping() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stops = true
 }
 
 // flush forwards what is left when the process has ended.

@@ -52,6 +52,26 @@ func TestASignIsFoundWhereverTheWritesDivideIt(t *testing.T) {
 	}
 }
 
+// TestAPlannedStopLogsNoErrors: what sqld breaks off, since it was asked to end, it logs as errors.
+func TestAPlannedStopLogsNoErrors(t *testing.T) {
+	var to bytes.Buffer
+	o := newOutput(&to)
+	said := `ERROR timings_middleware{req_id=5d}: libsql_server::error: HTTP API: 404 Not Found, NamespaceDoesntExist("default")
+ERROR timings_middleware{req_id=5e}: libsql_server::error: HTTP API: 503 Service Unavailable, NamespaceStoreShutdown
+ERROR tower_http::trace::on_failure: response failed classification=Code: 13 latency=885 ms
+ERROR libsql_server::stats: error persisting stats file: background task failed
+ERROR libsql_server::stats: error persisting stats file: task was cancelled
+ERROR libsql_server::ws: server loop exited
+ERROR libsql_server::namespace: unable to remove .sentinel file: No such file or directory (os error 2)
+`
+	fmt.Fprint(o, said)
+	require.Equal(t, said, to.String(), "of a server that runs they are errors")
+	to.Reset()
+	o.stopping()
+	fmt.Fprint(o, said+"ERROR of another kind\n")
+	require.Equal(t, "ERROR of another kind\n", to.String())
+}
+
 // TestForwardedStatementsAreNoErrors: until it has a copy a replica forwards each statement, and logs
 // two errors for it.
 func TestForwardedStatementsAreNoErrors(t *testing.T) {

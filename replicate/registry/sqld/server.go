@@ -316,6 +316,7 @@ func (r *run) end(signal os.Signal) {
 	if ranWith, err := os.Stat(sentinel(r.dir)); err == nil { // of a primary alone
 		r.ranWith.Store(&ranWith)
 	}
+	r.output.stopping()
 	r.gate.close() // first: for a replica that asks while it stops, sqld opens its database again, and does not end
 	_ = r.command.Process.Signal(signal)
 	late := time.AfterFunc(stopLimit, func() { _ = r.command.Process.Kill() })

@@ -28,7 +28,7 @@ func TestAServerThatHangsIsKilled(t *testing.T) {
 	killed, tooLong := make(chan struct{}), time.After(30*time.Second)
 	go func() { _ = command.Wait(); close(killed) }()
 	synctest.Test(t, func(t *testing.T) {
-		r := &run{command: command, ended: make(chan struct{})}
+		r := &run{command: command, output: newOutput(nil), ended: make(chan struct{})}
 		go func() {
 			defer close(r.ended)
 			time.Sleep(2 * stopLimit)
