@@ -268,8 +268,11 @@ func (c *Carrier) report(ctx context.Context, err error) {
 		return
 	}
 	words := ends.ReplaceAllString(err.Error(), ":")
+	var garbled textproto.ProtocolError // which quotes a line without a code
 	if code, _ := answerOf(err); code != 0 {
 		words = fmt.Sprintf("it answered %d", code)
+	} else if errors.As(err, &garbled) {
+		words = errUnsent.Error()
 	}
 	if words == c.said {
 		return

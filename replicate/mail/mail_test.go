@@ -219,6 +219,33 @@ func TestAServerThatSpeaksWithoutEndIsLeft(t *testing.T) {
 	require.Less(t, <-said, 50<<20)
 }
 
+// TestTheWordsOfNoMailServerFillNoLog: one that sends a long line without a code, another each time, was quoted whole at each
+// attempt. It may also repeat credentials.
+func TestTheWordsOfNoMailServerFillNoLog(t *testing.T) {
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { other.Close() })
+	go func() {
+		for n := 0; ; n++ {
+			conn, err := other.Accept()
+			if err != nil {
+				return
+			}
+			fmt.Fprintf(conn, "%d%s\r\n", n, strings.Repeat("x", maxAnswers/2))
+			conn.Close()
+		}
+	}()
+	o := newOffice(t, mailtest.Options{}, func(c *Config) { c.Port = other.Addr().(*net.TCPAddr).Port })
+	o.test()
+	for range 3 {
+		o.send()
+		o.Now = *o.last().Next
+	}
+	require.Equal(t, 1, strings.Count(o.log.String(), "can't be sent"))
+	require.Contains(t, o.log.String(), errUnsent.Error())
+	require.Less(t, len(o.log.String()), 1000)
+}
+
 func TestWhatIsRefusedForGoodIsGivenUp(t *testing.T) {
 	for stage, c := range map[mailtest.Stage]struct {
 		code  int
