@@ -26,12 +26,7 @@ const (
 	recheckInterval = 100 * time.Millisecond
 	// reportTimeout bounds one report.
 	reportTimeout = 5 * time.Second
-	// dialLimit is the timeout of a connection to the writer, below that of a report or a meter's message.
-	dialLimit = 4 * time.Second
 )
-
-// ToWriter is the transport of what a node sends to the writer.
-var ToWriter = writer.DialWithin(dialLimit)
 
 // Reporter is how a node sends reports.
 type Reporter struct {
