@@ -83,3 +83,12 @@ func TestAServiceThatFailsWhileItStartsGivesTheLedgerUp(t *testing.T) {
 	require.Equal(t, exitOK, again.halt())
 	require.NotContains(t, again.stderr.String(), "was not given up")
 }
+
+// TestAWriterThatIsStoppedWhileItStartsEndsInOrder, as the other services: an init system would take it for one that failed.
+func TestAWriterThatIsStoppedWhileItStartsEndsInOrder(t *testing.T) {
+	dir := t.TempDir()
+	p := start("writer", "--listen", "127.0.0.1:0", "--token", operatorToken,
+		"--database", filepath.Join(dir, "ledger.db"), "--access", filepath.Join(dir, "access.db"))
+	require.Equal(t, exitOK, p.halt(), p.stderr.String())
+	require.NotContains(t, p.stderr.String(), "regedge: ")
+}

@@ -73,6 +73,9 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 		}
 	}
 	centre, err := c.open(ctx, config)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // stopped while it starts, in order
+	}
 	if err != nil {
 		return err
 	}
