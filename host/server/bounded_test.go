@@ -71,13 +71,15 @@ func TestAConnectionIsHeldUpForSecondsAtMost(t *testing.T) {
 		do    func(*Server, *counted)
 	}{
 		"to the end":          {10 * time.Second, func(*Server, *counted) {}},
-		"until it is closed":  {time.Second, func(_ *Server, c *counted) { close(c.closed) }},
+		"until it is closed":  {time.Second, func(_ *Server, c *counted) { _ = c.Close() }},
 		"until a stop begins": {time.Second, func(s *Server, _ *counted) { close(s.stopping) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, _ := without(t, Config{})
-				held := &counted{of: &bounded{server: s}, address: "192.0.2.1", closed: make(chan struct{})}
+				conn, _ := net.Pipe()
+				held := &counted{Conn: conn, of: &bounded{server: s, admission: newAdmission(1, 1)}, address: "192.0.2.1", closed: make(chan struct{})}
+				require.True(t, held.of.take(held.address))
 				for range 100 {
 					held.hold(time.Second)
 				}
