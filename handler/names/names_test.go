@@ -78,6 +78,7 @@ func TestNameForms(t *testing.T) {
 		{"ＡＢ～Ｃ", "ab c"},
 		{"SUNRISE FOODSLTD", "sunrise foodsltd"},
 		{"FUN UNLIMITED", "fun unlimited"},
+		{"FUNLIMITED", "fun limited"},
 		{"ROYAL LIMITED LIABILITY PARTNERSHIP", "royal llp"},
 		{"ROYAL LTD. LIABILITY PARTNERSHIP", "royal llp"}, {"ROYAL LIMTED LIABILITYPARTNERSHIP", "royal llp"},
 		{"ROYAL L.L.P", "royal llp"},
