@@ -139,6 +139,63 @@ func TestKeysAreReadOnWhileTheirDatabaseIsFilledAnew(t *testing.T) {
 	}
 }
 
+// TestACopyWithoutKeysIsWaitedFor: of a lost primary, by a writer of before, whose heartbeats come before the keys, or whose ledger is empty.
+func TestACopyWithoutKeysIsWaitedFor(t *testing.T) {
+	const keys = `INSERT INTO plan VALUES ('p', 1, 1, 1, 0, 0); INSERT INTO account (id, plan) VALUES (1, 'p'); INSERT INTO api_key (id, account, hash) VALUES (1, 1, zeroblob(32))`
+	path, filled := accessAt(t, 500_000), accessAt(t, 520_000)
+	execIn(t, path, keys)
+	execIn(t, filled, keys)
+	endpoint := betweenOf(t, accessAt(t, 510_000))
+	r, err := OpenReplica(ReplicaConfig{Database: schema.Access, File: path, Endpoint: endpoint, Connections: 1, Now: func() time.Time { return time.UnixMilli(520_000) }})
+	require.NoError(t, err)
+	defer r.Close()
+	replace := func(with string) {
+		for _, suffix := range []string{"-wal", "-shm"} {
+			_ = os.Remove(path + suffix)
+		}
+		require.NoError(t, os.Rename(with, path))
+	}
+	counted := func() int64 {
+		var result handler.Result
+		require.NoError(t, r.Query(t.Context(), "SELECT count(*) FROM api_key", nil, &result))
+		return result.Row(0)[0].Int
+	}
+	for range 2 {
+		replace(accessAt(t, 510_000))
+		_ = r.Refresh()
+		require.EqualValues(t, 1, counted())
+		require.ErrorIs(t, r.view.Load().unopened, errNoKeys)
+		require.ErrorIs(t, r.view.Load().endpoint, errNoKeys)
+	}
+	replace(filled)
+	_ = r.Refresh()
+	require.EqualValues(t, 1, counted())
+	require.NoError(t, r.view.Load().unopened)
+	_ = r.Refresh()
+	require.Zero(t, r.keyless, "the next loss has its own time")
+
+	replace(accessAt(t, 520_000))
+	_ = r.Refresh()
+	require.EqualValues(t, 1, counted())
+	r.keyless = r.keyless.Add(-DefaultKeep)
+	_ = r.Refresh()
+	require.Zero(t, counted(), "the last key may have been revoked")
+}
+
+// TestTheLastKeyIsRevoked in the copy that is read: one without keys can take its place at once.
+func TestTheLastKeyIsRevoked(t *testing.T) {
+	path := accessAt(t, 500_000)
+	execIn(t, path, `INSERT INTO plan VALUES ('p', 1, 1, 1, 0, 0); INSERT INTO account (id, plan) VALUES (1, 'p'); INSERT INTO api_key (id, account, hash) VALUES (1, 1, zeroblob(32))`)
+	r, err := OpenReplica(ReplicaConfig{Database: schema.Access, File: path, Endpoint: betweenOf(t, path), Connections: 1, Now: func() time.Time { return time.UnixMilli(500_000) }})
+	require.NoError(t, err)
+	defer r.Close()
+	require.True(t, r.keyed)
+	execIn(t, path, "DELETE FROM api_key")
+	_ = r.Refresh()
+	require.NoError(t, r.Refresh())
+	require.NoError(t, r.view.Load().endpoint)
+}
+
 // TestAPushThatBeginsAnewStandsStillNoLonger, though it has written less than before.
 func TestAPushThatBeginsAnewStandsStillNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

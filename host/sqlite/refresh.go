@@ -20,6 +20,7 @@ var (
 	errPushed  = errors.New("the replica's new file is in the middle of a push")
 	errEmpty   = errors.New("the database is empty: its first copy is under way, or its primary has not been filled yet, by regedge push or by the writer")
 	errFilling = errors.New("the registry has no release: its primary was recreated and is being filled")
+	errNoKeys  = errors.New("the access database has no keys: its primary was recreated, and the writer fills it")
 )
 
 // source is the file or the endpoint.
@@ -84,6 +85,10 @@ func (r *Replica) check(before *view) *view {
 	}
 	if r.config.Database == schema.Registry {
 		r.followReleases(next)
+	} else if next.file != nil {
+		if found, err := hasKeys(newest{next.file}); err == nil {
+			r.keyed = found
+		}
 	}
 	return next
 }
@@ -154,7 +159,7 @@ func (r *Replica) checkEndpoint() (int64, error) {
 	if beat < r.newest {
 		return 0, fmt.Errorf("the replica's endpoint is %v behind what was read before", time.Duration(r.newest-beat)*time.Millisecond)
 	}
-	return beat, r.checkReleased(r.config.Endpoint)
+	return beat, cmp.Or(r.checkReleased(r.config.Endpoint), r.checkKeys(r.config.Endpoint))
 }
 
 // silentError wraps the error of a failed query of the endpoint.
@@ -190,6 +195,35 @@ func (r *Replica) checkReleased(s source) error {
 		return err
 	}
 	return errFilling
+}
+
+// checkKeys fails for a copy of access without keys while one with keys is read: it would refuse all of them. The
+// copy is taken after Keep, since the last key may have been revoked.
+func (r *Replica) checkKeys(s source) error {
+	if r.config.Database != schema.Access {
+		return nil
+	}
+	found, err := hasKeys(s)
+	switch {
+	case found:
+		r.keyed, r.keyless = true, time.Time{}
+		return nil
+	case !r.keyed:
+		return nil
+	case r.keyless.IsZero():
+		r.keyless = time.Now()
+	case time.Since(r.keyless) >= r.config.Keep:
+		return nil
+	}
+	return cmp.Or(err, errNoKeys)
+}
+
+func hasKeys(s source) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
+	defer cancel()
+	var result handler.Result
+	err := s.Query(ctx, "SELECT id FROM api_key LIMIT 1", nil, &result)
+	return err == nil && result.Rows() > 0, err
 }
 
 // checkFile sets the file of next and returns its heartbeat: the file of before, or another that
@@ -258,7 +292,7 @@ func (r *Replica) openFile(oldest int64) (*Store, int64, error) {
 		err = fmt.Errorf("the replica's file is being built: %v behind", time.Duration(oldest-beat)*time.Millisecond)
 	}
 	if err == nil {
-		err = r.checkReleased(opened)
+		err = cmp.Or(r.checkReleased(opened), r.checkKeys(opened))
 	}
 	if err == nil && r.released && r.unheld == "" && r.config.Database == schema.Registry && r.view.Load().file != nil {
 		// The open file has a whole release, which is better than the middle of a push.

@@ -79,6 +79,9 @@ type Replica struct {
 	newest int64 // newest heartbeat that was read and not ahead of the clock, Unix milliseconds
 	// released is set once a registry with a release was read.
 	released bool
+	// keyed is set while the copy of access that is read has a key, keyless since when one without keys would take its place.
+	keyed   bool
+	keyless time.Time
 	// unheld is why the file shows records of an unfinished push, or empty. mixed is set once that, or the same of the
 	// endpoint, was logged.
 	unheld string

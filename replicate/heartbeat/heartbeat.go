@@ -89,14 +89,29 @@ func (b *Heartbeats) Run(ctx context.Context) {
 		}
 		why := noted.why
 		b.failure.Store(&why)
-		next := tick.C
 		if errors.Is(err, errUnfilled) {
-			next = time.After(fillPause)
+			b.awaitFilled(ctx, tick.C)
+			continue
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-next:
+		case <-tick.C:
+		}
+	}
+}
+
+// awaitFilled waits until the database is filled, at most until the next tick: it may have got a heartbeat by another writer.
+func (b *Heartbeats) awaitFilled(ctx context.Context, tick <-chan time.Time) {
+	look := time.NewTicker(fillPause)
+	defer look.Stop()
+	for !b.Filled() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+			return
+		case <-look.C:
 		}
 	}
 }
@@ -257,7 +272,7 @@ func (h *failureLog) note(err error, at time.Time) {
 		if !h.filling {
 			h.log.Info("no heartbeat yet: the database is being filled")
 		}
-		*h = failureLog{log: h.log, filling: true, why: "no heartbeat: it is being filled", beaten: h.beaten, answered: at}
+		*h = failureLog{log: h.log, filling: true, why: "the writer is filling it", beaten: h.beaten, answered: at}
 		return
 	}
 	if noTable(err) && !h.beaten {

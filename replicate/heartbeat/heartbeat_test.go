@@ -179,7 +179,7 @@ func TestAHeartbeatGoesBackOnlyToAClockThatWasAhead(t *testing.T) {
 				at := start.Add(since + time.Duration(s.ahead)*time.Second)
 				goesBack := clock.mayGoBack(at, since)
 				var beat int64
-				require.NoError(t, db.QueryRow(putHeartbeat, at.UnixMilli(), goesBack).Scan(&beat))
+				require.NoError(t, db.QueryRow(putHeartbeat, at.UnixMilli(), goesBack, true).Scan(&beat))
 				require.True(t, goesBack || beat > before, "a copy with it is the newer one")
 				before = beat
 				clock.wrote(time.UnixMilli(beat), at, since, slog.New(slog.DiscardHandler))
@@ -216,13 +216,13 @@ func TestAMachineThatStartsWithAWrongClockIsKnownByTheRunBefore(t *testing.T) {
 			require.ErrorContains(t, clock.read(t.Context(), db), "no such table")
 			require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 			start := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
-			_, err = db.Exec(putHeartbeat, start.Add(-c.off).UnixMilli(), false)
+			_, err = db.Exec(putHeartbeat, start.Add(-c.off).UnixMilli(), false, true)
 			require.NoError(t, err)
 			beat := func(since, off time.Duration) time.Duration {
 				require.NoError(t, clock.read(t.Context(), db))
 				at := start.Add(since + off)
 				var beat int64
-				require.NoError(t, db.QueryRow(putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat))
+				require.NoError(t, db.QueryRow(putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since), true).Scan(&beat))
 				clock.wrote(time.UnixMilli(beat), at, since, slog.New(slog.DiscardHandler))
 				return time.UnixMilli(beat).Sub(at)
 			}
@@ -243,7 +243,7 @@ func TestTheClockOfMostEdgesEndsTheWait(t *testing.T) {
 		require.NoError(t, err)
 		defer db.Close()
 		require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
-		_, err = db.Exec(putHeartbeat, start.Add(month).UnixMilli(), false) // of the run before, which was ahead
+		_, err = db.Exec(putHeartbeat, start.Add(month).UnixMilli(), false, true) // of the run before, which was ahead
 		require.NoError(t, err)
 		agrees := false
 		clock := beatClock{agrees: func() bool { return agrees }}
@@ -252,7 +252,7 @@ func TestTheClockOfMostEdgesEndsTheWait(t *testing.T) {
 			at := start.Add(since + ahead)
 			require.NoError(t, clock.read(t.Context(), db))
 			var beat int64
-			require.NoError(t, db.QueryRow(putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since)).Scan(&beat))
+			require.NoError(t, db.QueryRow(putHeartbeat, at.UnixMilli(), clock.mayGoBack(at, since), true).Scan(&beat))
 			clock.wrote(time.UnixMilli(beat), at, since, slog.New(slog.DiscardHandler))
 			return time.UnixMilli(beat).Sub(at)
 		}
@@ -405,7 +405,7 @@ func TestADatabaseThatIsBeingFilledHasNoFirstHeartbeat(t *testing.T) {
 		return beat
 	}
 	end := run()
-	require.Eventually(t, func() bool { return beats.Failure() == "no heartbeat: it is being filled" }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return beats.Failure() == "the writer is filling it" }, time.Minute, time.Millisecond)
 	time.Sleep(3 * fillPause)
 	require.Zero(t, newest())
 	filled.Store(true)
@@ -500,7 +500,7 @@ func TestAHeartbeatOfTheFutureIsTold(t *testing.T) {
 	require.NoError(t, err)
 	defer db.Close()
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
-	_, err = db.Exec(putHeartbeat, time.Now().Add(time.Hour).UnixMilli(), false)
+	_, err = db.Exec(putHeartbeat, time.Now().Add(time.Hour).UnixMilli(), false, true)
 	require.NoError(t, err)
 	log := new(testkit.Log)
 	ctx, stop := context.WithCancel(t.Context())

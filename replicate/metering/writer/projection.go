@@ -84,7 +84,7 @@ func (p *projector) compareTables(ctx context.Context) (failed error) {
 		if hangs(err) {
 			return err
 		}
-		failed = cmp.Or(failed, err)
+		failed = worse(failed, err)
 	}
 	for _, t := range projection {
 		err := p.eachDifference(ctx, t, func(puts []row, _ []any) error {
@@ -93,7 +93,7 @@ func (p *projector) compareTables(ctx context.Context) (failed error) {
 		if hangs(err) {
 			return err
 		}
-		failed = cmp.Or(failed, err)
+		failed = worse(failed, err)
 	}
 	return failed
 }
@@ -125,7 +125,7 @@ func (p *projector) refuseEmpty(ctx context.Context) error {
 
 // eachDifference compares a table in the order of the ids, some rows at a time, and calls write with
 // the differences: rows that the access database lacks or that differ there, and the ids of rows that
-// the ledger lacks. It returns the first error of write, and goes on after all but a deadline.
+// the ledger lacks. It returns the first error of write that is no refused row, else the first, and goes on after all but a deadline.
 func (p *projector) eachDifference(ctx context.Context, t projected, write func(puts []row, drops []any) error) (failed error) {
 	for after := t.before; after != nil; {
 		want, have, err := p.readSome(ctx, t, after)
@@ -136,7 +136,7 @@ func (p *projector) eachDifference(ctx context.Context, t projected, write func(
 		if err = write(differences(upTo(want, after), upTo(have, after))); hangs(err) {
 			return err
 		}
-		failed = cmp.Or(failed, err)
+		failed = worse(failed, err)
 		if err = p.projectPending(ctx); hangs(err) {
 			return err
 		}
@@ -224,7 +224,7 @@ func differences(want, have []row) (puts []row, drops []any) {
 
 // inBatches calls write with some items at a time. When a batch fails, its items are written one by one,
 // so that a refused one does not block the rest; after a deadline nothing more is written. It returns
-// the first error, or the deadline's.
+// the first error that is no refused row, else the first, or the deadline's.
 func inBatches[T any](items []T, size int, write func([]T) error) (failed error) {
 	for batch := range slices.Chunk(items, size) {
 		err := write(batch)
@@ -234,7 +234,7 @@ func inBatches[T any](items []T, size int, write func([]T) error) (failed error)
 		if hangs(err) {
 			return err
 		}
-		failed = cmp.Or(failed, err)
+		failed = worse(failed, err)
 	}
 	return failed
 }

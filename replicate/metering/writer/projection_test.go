@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -130,21 +131,26 @@ func TestAnAccessDatabaseIsFilledOnceItIsCompared(t *testing.T) {
 	end()
 	require.Error(t, p.update(ended))
 	require.False(t, p.filled)
-	for refusal, filled := range map[string]bool{
-		"SQLite error: it refuses the row": true, "SQLite error: no such table: plan": false,
-		"SQLite error: database or disk is full": false, "connection refused": false,
+	for statement, filled := range map[string]bool{
+		`CREATE TRIGGER refused BEFORE INSERT ON api_key WHEN new.id = 2 BEGIN SELECT RAISE(ABORT, 'it takes none'); END`: true,
+		`ALTER TABLE api_key RENAME TO elsewhere`: false,
 	} {
 		p.lost()
 		require.NoError(t, p.migrate(t.Context()))
-		_, err := access.Exec(`DROP TRIGGER IF EXISTS refused; DELETE FROM api_key;
-			CREATE TRIGGER refused BEFORE INSERT ON api_key WHEN new.id = 2 BEGIN SELECT RAISE(ABORT, '` + refusal + `'); END`)
+		_, err := access.Exec(`DELETE FROM api_key; ` + statement)
 		require.NoError(t, err)
-		require.ErrorContains(t, p.compareIfAsked(t.Context()), refusal)
-		require.Equal(t, filled, p.filled, refusal)
+		require.Error(t, p.compareIfAsked(t.Context()))
+		require.Equal(t, filled, p.filled, statement)
+		_, err = access.Exec(map[bool]string{true: `DROP TRIGGER refused`, false: `ALTER TABLE elsewhere RENAME TO api_key`}[filled])
+		require.NoError(t, err)
+	}
+	refused, away := errors.New("SQLite error: FOREIGN KEY constraint failed"), errors.New("connection refused")
+	for _, c := range []struct{ first, next, want error }{
+		{nil, nil, nil}, {refused, nil, refused}, {nil, away, away}, {away, refused, away}, {refused, away, away}, {refused, refused, refused},
+	} {
+		require.Equal(t, c.want, worse(c.first, c.next), "what is worse than a refused row is not hidden by one")
 	}
 
-	_, err := access.Exec(`DROP TRIGGER refused`)
-	require.NoError(t, err)
 	p.lost()
 	require.NoError(t, p.compareIfAsked(t.Context()), "that of before, which has its tables")
 	require.False(t, p.filled)

@@ -317,9 +317,17 @@ func (p *projector) compareIfAsked(ctx context.Context) error {
 	return nil
 }
 
-// refusesRow reports whether the access database has answered that it does not take a row.
+// refusesRow reports whether an error is the answer of the access database that it does not take a row.
 func refusesRow(err error) bool {
-	return errors.Is(libsql.Explain(err), libsql.ErrRefused) && !libsql.OfDisk(err) && !noTable(err)
+	return err != nil && strings.Contains(err.Error(), "constraint failed")
+}
+
+// worse returns the first error, unless it is of a refused row alone: then the next one.
+func worse(first, next error) error {
+	if first == nil || refusesRow(first) && next != nil {
+		return next
+	}
+	return first
 }
 
 // bounded returns a context for a statement, which ends after limit, and endGrace after ctx: a running
