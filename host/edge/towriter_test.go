@@ -53,12 +53,12 @@ func slowNames(t *testing.T, pause time.Duration) {
 // the writer, and an edge only because it sends reports, too, whose lookups overlap.
 func TestTheWriterIsReachedByASecondNameServer(t *testing.T) {
 	require.Greater(t, connectLimit, 5*time.Second, "after which Go asks the next one")
-	slowNames(t, 100*time.Millisecond)
+	slowNames(t, 2*time.Second)
 	centre := httptest.NewServer(http.NotFoundHandler())
 	defer centre.Close()
 	at, err := url.Parse(centre.URL)
 	require.NoError(t, err)
-	to := &toWriter{writer.DialWithin(time.Minute), 20 * time.Millisecond}
+	to := &toWriter{writer.DialWithin(time.Minute), 500 * time.Millisecond}
 	defer to.CloseIdleConnections()
 	client := &http.Client{Transport: to, Timeout: time.Minute}
 	name := "http://writer.example.org.:" + at.Port()
@@ -77,7 +77,7 @@ func TestAWriterThatDoesNotAnswerIsNamed(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // TLS is not begun
 	require.NoError(t, err)
 	defer silent.Close()
-	client := &http.Client{Transport: &toWriter{writer.DialWithin(time.Minute), 20 * time.Millisecond}, Timeout: time.Minute}
+	client := &http.Client{Transport: &toWriter{writer.DialWithin(time.Minute), 500 * time.Millisecond}, Timeout: time.Minute}
 	_, err = client.Get("https://" + silent.Addr().String())
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	require.ErrorContains(t, err, "connect to "+silent.Addr().String())

@@ -59,6 +59,10 @@ type entropy struct {
 func (e *entropy) read(p []byte, source handler.Random) {
 	for len(p) > 0 {
 		if len(e.unused) == 0 {
+			if len(p) >= len(e.buffer) {
+				source.Read(p)
+				return
+			}
 			e.unused = e.buffer[:]
 			source.Read(e.unused)
 		}

@@ -66,7 +66,7 @@ type edge struct {
 	requests        []*request // the newest
 	unsynced        counts     // charges that a power cut may lose, by key
 	failedStart     bool       // the last process ended while it started
-	// untold are the ended epochs of which somebody may have said in the writer's place that there is no more news.
+	// untold are the ended epochs of which the edge may not have been told all, see noteUntold.
 	untold map[uint64]bool
 	voids  counts // charges that were voided, by key
 }
@@ -333,6 +333,14 @@ func (e *edge) stale(message, reply []byte) []byte {
 	e.noteUntold(&m, r)
 	r.Answers = m.Number
 	return r.Encode()
+}
+
+// noteUntold notes an earlier reply to Hello that comes as the first answer to Sync and says that the epoch has ended: the edge
+// takes it that there is no news of it, leaves it, and is never told what else was granted there.
+func (e *edge) noteUntold(m *syncproto.Message, r *syncproto.Reply) {
+	if m.Sync != nil && m.Sync.Seen == 0 && r.Upto == 0 && r.Status == syncproto.Superseded && r.Session == m.Sync.Session {
+		e.untold[r.Epoch] = true
+	}
 }
 
 // standsForCopy reports whether a message is of an empty disk beside an earlier one of the node. Who gives it

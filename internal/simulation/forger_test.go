@@ -117,20 +117,11 @@ func (e *edge) noteForged(m *syncproto.Message, r *syncproto.Reply) {
 	for _, row := range r.Rows {
 		s.noteClaim(row.Pool, row.Granted)
 	}
-	e.noteUntold(m, r)
 	if r.Status == syncproto.Retired && m.Hello != nil && r.Applied > m.Hello.Sealed {
 		s.excuseUnreported(e)
 		e.disk.abandoned = true
 	}
 	e.forgedUpto, e.forgedApplied = min(e.forgedUpto, r.Upto), min(e.forgedApplied, r.Applied)
-}
-
-// noteUntold notes an answer to a message of Sync which says, in the writer's place, that the epoch has ended: the edge may
-// take it that there is no more news of it, leave it, and never be told what else was granted there.
-func (e *edge) noteUntold(m *syncproto.Message, r *syncproto.Reply) {
-	if m.Sync != nil && r.Status == syncproto.Superseded && r.Session == m.Sync.Session {
-		e.untold[r.Epoch] = true
-	}
 }
 
 // noteTrue notices, after forged replies, what a true one tells the edge: a Hello has the writer say everything

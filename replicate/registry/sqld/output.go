@@ -45,7 +45,7 @@ var compaction = [][]byte{[]byte("classification=Code: 9"), []byte("classificati
 var whileStopping = [][]byte{
 	[]byte("NamespaceDoesntExist"), []byte("NamespaceStoreShutdown"), []byte("classification=Code: 13"),
 	[]byte("error persisting stats file: background task failed"), []byte("error persisting stats file: task was cancelled"),
-	[]byte("server loop exited"), []byte("unable to remove .sentinel file"),
+	[]byte("server loop exited"), []byte("unable to remove .sentinel file: No such file"),
 }
 
 // output forwards a process's output, line by line, and looks for signs in it. It replaces lines with
