@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -522,7 +523,7 @@ func TestOtherPublishersNamesOfColumnsAreRead(t *testing.T) {
 	require.Equal(t, "-|-|-|-|-|-|-", w.row(query), "of two columns none is chosen")
 
 	for _, header := range []string{
-		"CIN No.,Name of the Company,Company Status,Date of Regn.,Auth. Capital,Paid up Capital (in Rupees),Registrar,State,Regd. Office Address",
+		"CIN No.,Name of the Company,Company Status,Date of Regn.,Auth. Capital,Paid up Capital (in Rupees),ROC,State,Regd. Office Address",
 		"CIN Number,Company's Name,Company Status,Regn Date,Authorised Capital (Rupees),Paid up Capital,ROC Office,State,Address of Registered Office",
 		"Corporate Identity Number,Name of Company,Company Status,DATE_OF_INCORP,Auth. Capital,Paid up Capital,ROC,State,Registered Office",
 		"CIN,Company Name,Company Status,Date of Registration (DD-MM-YYYY),Authorised Capital,Paid up Capital,ROC,State,Regd Address",
@@ -545,6 +546,54 @@ func TestOtherPublishersNamesOfColumnsAreRead(t *testing.T) {
 			`ABD-0345,A LLP,Active,2020-01-02,50000,"1 Beach Road, Panaji, Goa - 403001"`+"\n")
 		require.Empty(t, f.Lacking, date)
 		require.Equal(t, "2020-01-02|50000|1 Beach Road|Panaji|Goa|403001", w.row(llp), date)
+	}
+}
+
+// TestADateInAFormThatWouldBeMisreadIsNotRead, but told: dates with slashes are read month first.
+func TestADateInAFormThatWouldBeMisreadIsNotRead(t *testing.T) {
+	w := newFixture(t)
+	f := w.text("2025-05-05", "CIN,Company Name,Company Status,Date of Registration (DD/MM/YYYY)\nU55101GA2024PTC900001,A,Active,01/05/2024\n")
+	require.Equal(t, "-", w.row("SELECT incorporation_date FROM company"))
+	require.Contains(t, f.Lacking, "not read are Date of Registration (DD/MM/YYYY)")
+}
+
+// TestANameInOtherWordsTakesNoColumnsPlace: both together would be one too many, and neither be read.
+func TestANameInOtherWordsTakesNoColumnsPlace(t *testing.T) {
+	const query = "SELECT incorporation_date, roc, state, city FROM company"
+	const address = `"1 Beach Road, Panaji, Goa, India, 403001"`
+	for header, row := range map[string]string{
+		"State,Regd. State,Incorporation Date,Address,ROC":                                                        "Goa,Kerala,2006-02-23," + address + ",ROC Goa",
+		"Incorporation Date,Date of Regn.,State,ROC,Address,Registered Office,Regd. Address,ROC Office,Registrar": "2006-02-23,2020-01-01,Goa,ROC Goa," + address + `,"2 Road, Kochi, Kerala, India, 682001","3 Road",ROC Kerala,X`,
+	} {
+		w := newFixture(t)
+		w.text("2025-05-05", "CIN,CompanyName,CompanyStatus,"+header+"\nU55101GA2006PTC900001,A,Active,"+row+"\n")
+		require.Equal(t, "2006-02-23|ROC Goa|Goa|Panaji", w.row(query), header)
+	}
+	w := newFixture(t)
+	w.text("2025-05-05", "CIN,CompanyName,CompanyStatus,Registrar,State,Company State,Regd. State\nU55101GA2006PTC900001,A,Active,KFin Technologies Limited,Goa,Goa,Goa\n")
+	require.Equal(t, "-|-|-|-", w.row(query), "a listed company's share registrar is no Registrar of Companies; three states are two too many")
+	w.text("2025-06-05", "CIN,CompanyName,CompanyStatus,Auth. Capital (Rs.),Auth. Share Capital (USD),Paid-up Capital (Lakhs)\nU55101GA2006PTC900001,A,Active,100000,5,1\n")
+	require.Equal(t, "100000|-", w.row("SELECT authorized_capital, paid_up_capital FROM company"))
+}
+
+// TestAFileOfPersonsOrContactsWithTheNamesOfCompaniesIsNoListOfThem, unless it has the columns as companies name them.
+func TestAFileOfPersonsOrContactsWithTheNamesOfCompaniesIsNoListOfThem(t *testing.T) {
+	for header, want := range map[string]string{
+		"cin,din,appointment_date,Name of Company,Company Status":                "appointments",
+		"cin,din,appointment_date,Name of Company,Company's Name,Company Status": "appointments",
+		"cin,email,phone,Company's Name,Company Status":                          "company contacts",
+		"cin,email,Company's Name,Company Status,Date of Registration,Address":   "companies",
+		"CIN No.,din,appointment_date,Name of Company,Company Status":            "companies",
+		"CIN,Company Name,Company Status,din,appointment_date,email":             "companies",
+	} {
+		cells := map[string]string{"cin": "U55101GA2006PTC900001", "CIN": "U55101GA2006PTC900001", "CIN No.": "U55101GA2006PTC900001", "din": "12", "Company Status": "Active", "email": "a@example.com",
+			"appointment_date": "2020-01-01", "Date of Registration": "2006-02-23"}
+		row := ""
+		for name := range strings.SplitSeq(header, ",") {
+			row += cmp.Or(cells[name], "A") + ","
+		}
+		f := newFixture(t).text("2025-05-05", header+"\n"+strings.TrimSuffix(row, ",")+"\n")
+		require.Equal(t, want, f.Format, header)
 	}
 }
 

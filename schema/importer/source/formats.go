@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,6 +27,8 @@ type format struct {
 	// spare has names of other publishers. They count only for a field that no column has by a name above, that is
 	// not required, and that one column alone has: a file that was read without them is read with them.
 	spare map[string]field
+	// others are more of these. They count only for a field that no column has by a name in spare.
+	others map[string]field
 	// blankEnd has the fields that a row may lack at its end, but for a row with which the file is cut off: they are empty in
 	// most rows, and where they are in sixteen rows running, spreadsheets leave them out.
 	blankEnd []field
@@ -127,8 +130,8 @@ var companyFormat = &format{
 		"authorizedsharecapital": fieldAuthorized, "authorisedsharecapital": fieldAuthorized, "paidupsharecapital": fieldPaidUp,
 		"address": fieldAddress, "roc": fieldROC, "category": fieldCategory, "class": fieldClass,
 		"listed": fieldListed, "whetherlisted": fieldListed, "email": fieldEmail,
-		"addressofregisteredoffice": fieldAddress, "registeredoffice": fieldAddress, "rocoffice": fieldROC, "registrar": fieldROC,
 	},
+	others: map[string]field{"addressofregisteredoffice": fieldAddress, "registeredoffice": fieldAddress, "rocoffice": fieldROC},
 }
 
 var llpListFormat = &format{
@@ -243,18 +246,21 @@ const maxHeaderShown = 600
 
 var errHeader = errors.New("the header is not that of a known format")
 
-// recognise finds the format of a header and the column of each of its fields.
+// recognise finds the format of a header and the column of each of its fields. A format that needs one of its names in instead has
+// the header only if no other has it without.
 func recognise(header []string) (*format, []int, error) {
 	advice := "docs/import-formats.md"
-	for _, f := range formats {
-		places, err := f.places(header)
-		if err != nil {
-			return nil, nil, err
-		}
-		if f == contactFormat && isCompanies(header, places) {
-			advice = "for contacts alone, leave the CIN and the contacts"
-		} else if f.hasRequired(places) {
-			return f, places, nil
+	for _, places := range []func(*format, []string) ([]int, error){(*format).ownPlaces, (*format).places} {
+		for _, f := range formats {
+			places, err := places(f, header)
+			if err != nil {
+				return nil, nil, err
+			}
+			if f == contactFormat && isCompanies(header, places) {
+				advice = "for contacts alone, leave the CIN and the contacts"
+			} else if f.hasRequired(places) {
+				return f, places, nil
+			}
 		}
 	}
 	columns := cut(strings.Join(header, ", "), maxHeaderShown)
@@ -330,6 +336,19 @@ func (f *format) columnNames(of field) string {
 // places returns the index of each field's column, or -1. Two columns of one field are an
 // error, since to choose one would be a guess.
 func (f *format) places(header []string) ([]int, error) {
+	places, err := f.ownPlaces(header)
+	if err != nil {
+		return nil, err
+	}
+	own := slices.Clone(places)
+	return places, placeOnce(header, places, func(name string) (field, bool) {
+		meaning, ok := f.instead[squash(name)]
+		return meaning, ok && own[meaning] < 0
+	})
+}
+
+// ownPlaces is places without the names in instead, which are all of required fields.
+func (f *format) ownPlaces(header []string) ([]int, error) {
 	places := make([]int, fieldCount)
 	for i := range places {
 		places[i] = -1
@@ -337,13 +356,8 @@ func (f *format) places(header []string) ([]int, error) {
 	if err := placeOnce(header, places, f.meaning); err != nil {
 		return nil, err
 	}
-	own := slices.Clone(places)
-	err := placeOnce(header, places, func(name string) (field, bool) {
-		meaning, ok := f.instead[squash(name)]
-		return meaning, ok && own[meaning] < 0
-	})
 	f.placeSpare(header, places)
-	return places, err
+	return places, nil
 }
 
 // placeOnce adds the columns that have a meaning, which no two may share.
@@ -361,19 +375,25 @@ func placeOnce(header []string, places []int, meaning func(name string) (field, 
 	return nil
 }
 
-// placeSpare adds the columns that only spare names.
+// placeSpare adds the columns that only spare names and, for fields that it names no column of, those that others or reworded do.
 func (f *format) placeSpare(header []string, places []int) {
-	columns := map[field][]int{}
+	spare, others := map[field][]int{}, map[field][]int{}
 	for i, name := range header {
+		columns := spare
 		meaning, ok := named(f.spare, name)
 		if !ok {
-			meaning, ok = f.abbreviated(name)
+			columns = others
+			meaning, ok = f.reworded(name)
 		}
 		if ok && places[meaning] < 0 && !slices.Contains(f.required, meaning) {
 			columns[meaning] = append(columns[meaning], i)
 		}
 	}
-	for meaning, at := range columns {
+	for meaning := range fieldCount {
+		at := spare[meaning]
+		if at == nil {
+			at = others[meaning]
+		}
 		if len(at) == 1 {
 			places[meaning] = at[0]
 		}
@@ -385,21 +405,30 @@ var wordsOfNames = map[string]string{
 	"regn": "registration", "regd": "registered", "incorp": "incorporation", "dt": "date", "auth": "authorised", "co": "company",
 }
 
-// abbreviated is the field of a column by its name with words in full: "Regd. Office Address", "Date of Regn. (DD-MM-YYYY)".
-func (f *format) abbreviated(name string) (field, bool) {
-	name, form, _ := strings.Cut(name, "(")
-	words := strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') })
+// dateForm matches the form of dates after a column's name, if it is the one in which dates with its sign are read (dateReader.parse).
+var dateForm = regexp.MustCompile(`(?i)^\s*(d?d[-.]m{1,3}[-.]yy(yy)?|m?m/d?d/yy(yy)?|d?d/mmm/yy(yy)?|yyyy[-./]mm[-./]dd)\s*\)?\s*$`)
+
+// reworded is the field of a column by its name with words in full: "Regd. Office Address", "Auth. Capital (Rs.)", "Date of Regn.
+// (DD-MM-YYYY)". A date in another form, such as DD/MM/YYYY, would be misread: its column has none.
+func (f *format) reworded(name string) (field, bool) {
+	before, after, _ := strings.Cut(name, "(")
+	words := strings.FieldsFunc(strings.ToLower(before), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') })
 	for i, w := range words {
 		if full := wordsOfNames[w]; full != "" {
 			words[i] = full
 		}
 	}
-	full := strings.Join(words, "")
-	meaning, ok := f.meaning(full)
-	if !ok {
-		meaning, ok = f.spare[full]
+	full, isDate := strings.Join(words, ""), dateForm.MatchString(after)
+	if after != "" && !isDate {
+		full += "(" + after
 	}
-	return meaning, ok && (form == "" || meaning == fieldDate && strings.Trim(squash(form), "dmy") == "")
+	meaning, ok := f.meaning(full)
+	for _, names := range []map[string]field{f.spare, f.others} {
+		if !ok {
+			meaning, ok = named(names, full)
+		}
+	}
+	return meaning, ok && (!isDate || meaning == fieldDate)
 }
 
 // meaning is the field of a column by its name.
