@@ -133,7 +133,7 @@ func TestADisturbedFileIsReadRightOrTold(t *testing.T) {
 		"a line end in the header": {strings.Replace(text, "CompanyStatus", "\"Company\nStatus\"", 1), rows, "", ""},
 		"one, with semicolons":     {semicolons("CIN,CompanyName,\"Company\nStatus\"\n"), 1, "", ""},
 		"one, with tabs":           {strings.ReplaceAll(semicolons("CIN,\"Company\nName\",\"Company\nStatus\"\n"), ";", "\t"), 1, "", ""},
-		"one, below a title":       {"Companies of Goa; \"open\n" + semicolons("CIN,CompanyName,\"Company\nStatus\",w,x,y,z\n"), 1, "", "row above the header"},
+		"one, below a title":       {"Companies of Goa;\"open\n" + semicolons("CIN,CompanyName,\"Company\nStatus\",w,x,y,z\n"), 1, "", "row above the header"},
 		"a blank in the header":    {strings.Replace(text, "CompanyName", "Company\u00a0Name", 1), rows, "", ""},
 		"numbers before each row":  {"," + headerA + each(func(row string) string { return "1," + row }), rows, "", ""},
 		"two marks":                {"\uFEFF\uFEFF" + text, rows, "", ""},

@@ -144,9 +144,10 @@ func (r *rowReader) readLine() (string, error) {
 	}
 }
 
-// opened reports whether a row ends within a quoted field, and by which separator. Until the header is known, it may be any.
+// opened reports whether a row ends within a quoted field, and by which separator. Until the header is known, a row without the usual
+// one may have any.
 func (r *rowReader) opened(text string) (separator byte, open bool) {
-	if r.columns > 0 || isOpen(text, r.separator) {
+	if r.columns > 0 || strings.IndexByte(text, r.separator) >= 0 || isOpen(text, r.separator) {
 		return r.separator, isOpen(text, r.separator)
 	}
 	for _, other := range []byte(separators) {

@@ -191,6 +191,7 @@ func FuzzRowsOfWellFormedCSV(f *testing.F) {
 	f.Add("a", `b "c"`, "d\ne", "")
 	f.Add("", "", "", "")
 	f.Add(`"`, "é,", " ", "\r")
+	f.Add(`;,`, `,;`, "", "")
 	f.Fuzz(func(t *testing.T, a, b, c, d string) {
 		var out bytes.Buffer
 		w := csv.NewWriter(&out)
