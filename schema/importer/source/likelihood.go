@@ -149,8 +149,7 @@ func (l *likelihood) noteYear(cin string, date record.Value) {
 func isOfAnotherColumn(name string) bool {
 	key := squash(name)
 	_, unknown := companyStatus(name)
-	return unknown == nil || categories[key] != "" || subCategories[key] != "" || classes[key] != "" ||
-		strings.HasPrefix(key, "roc") && rocName(name).Text == name || strings.HasPrefix(key, "registrarofcompanies")
+	return unknown == nil || categories[key] != "" || subCategories[key] != "" || classes[key] != "" || isRegistrar(name)
 }
 
 // ownTexts are the columns whose texts are known in part, by what a file has in them.

@@ -111,8 +111,7 @@ const maxState = 60
 // isNoPlace reports whether s can't be the name of a state, but is perhaps the address or the Registrar, in a row whose values are
 // shifted by a column or where two columns are swapped.
 func isNoPlace(s string) bool {
-	registrar := strings.EqualFold(s[:min(len(s), 4)], "roc ") || strings.EqualFold(s[:min(len(s), 4)], "roc-")
-	return len(s) > maxState || strings.ContainsAny(s, ",0123456789") || isFormulaOrError(s) || registrar || isOfAnotherColumn(s)
+	return len(s) > maxState || strings.ContainsAny(s, ",0123456789") || isFormulaOrError(s) || isOfAnotherColumn(s)
 }
 
 // rocName normalises a Registrar's office to "ROC Delhi". Sources also write "RoC-Delhi", "ROC
@@ -122,14 +121,11 @@ func rocName(s string) record.Value {
 		return record.Value{}
 	}
 	s = clean(s)
-	place := s
-	for _, prefix := range []string{"office of the registrar of companies", "registrar of companies", "roc", "r.o.c", "r o c", "r. o. c"} {
-		if len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix) {
-			place = strings.TrimLeft(s[len(prefix):], " -,:._")
-			if inner, bracketed := strings.CutPrefix(place, "("); bracketed {
-				place = strings.TrimSpace(strings.TrimSuffix(inner, ")"))
-			}
-			break
+	place, _, ok := afterRegistrar(s)
+	if ok {
+		place = strings.TrimLeft(place, " -,:._")
+		if inner, bracketed := strings.CutPrefix(place, "("); bracketed && strings.IndexAny(inner, "()") == len(inner)-1 {
+			place = strings.Trim(inner, " )")
 		}
 	}
 	if place == "" {
@@ -139,6 +135,31 @@ func rocName(s string) record.Value {
 		place = properCase(place)
 	}
 	return record.TextOf("ROC " + place)
+}
+
+// registrars are the words for a Registrar of Companies. To each of the first joinable, sources join the place ("RoCDelhi").
+var registrars = []string{"roc", "registrar of companies", "office of the registrar of companies", "r.o.c", "r o c", "r. o. c"}
+
+const joinable = 2
+
+// afterRegistrar returns what follows the word for a Registrar with which a text begins, and whether a letter follows at once.
+func afterRegistrar(s string) (rest string, isJoined, ok bool) {
+	for i, word := range registrars {
+		if len(s) < len(word) || !strings.EqualFold(s[:len(word)], word) {
+			continue
+		}
+		c, _ := utf8.DecodeRuneInString(s[len(word):])
+		if isJoined = unicode.IsLetter(c); !isJoined || i < joinable {
+			return s[len(word):], isJoined, true
+		}
+	}
+	return s, false, false
+}
+
+// isRegistrar reports whether a text begins as a Registrar's office, in one of the forms that rocName reads.
+func isRegistrar(s string) bool {
+	_, isJoined, ok := afterRegistrar(clean(s))
+	return ok && !isJoined || strings.HasPrefix(squash(s), "registrarofcompanies")
 }
 
 // properCase capitalises the words of s, except "and" and "of".

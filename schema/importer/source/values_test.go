@@ -340,6 +340,8 @@ func TestPlacesHaveOneForm(t *testing.T) {
 		"ROC Delhi": "ROC Delhi", "RoC-Delhi": "ROC Delhi", "ROC DELHI": "ROC Delhi", "RoC: Delhi": "ROC Delhi", "ROC. Delhi": "ROC Delhi", "roc-delhi": "ROC Delhi",
 		"R.O.C. Delhi": "ROC Delhi", "R.O.C Delhi": "ROC Delhi", "R. O. C. DELHI": "ROC Delhi", "R O C Delhi": "ROC Delhi", "ROC_DELHI": "ROC Delhi", "ROC (Delhi)": "ROC Delhi",
 		"Office of the Registrar of Companies, Delhi": "ROC Delhi", "ROC Delhi (Haryana)": "ROC Delhi (Haryana)",
+		"RoCDelhi": "ROC Delhi", "R.O.Chennai": "ROC R.O.Chennai", "R O Chennai": "ROC R O Chennai", "R. O. Cuttack": "ROC R. O. Cuttack", "ROC ()": "",
+		"ROC (Delhi & Haryana), New Delhi": "ROC (Delhi & Haryana), New Delhi", "ROC (Delhi) (Haryana)": "ROC (Delhi) (Haryana)", "ROC (Delhi": "ROC (Delhi",
 		"Registrar of Companies, Delhi": "ROC Delhi", "ROC cum OL Himachal Pradesh": "ROC cum OL Himachal Pradesh",
 		"Unclassified": "", "": "", "RoC": "",
 	} {
@@ -452,6 +454,14 @@ func TestAValueOfAnotherColumnIsNoState(t *testing.T) {
 	}
 	require.Equal(t, "Isle of Atlantis", stateName("ISLE OF ATLANTIS").Text, "one that may come")
 	require.Equal(t, "Rocky Isles", stateName("ROCKY ISLES").Text)
+	for _, s := range []string{"ROC Goa", "RoC-Goa", "roc", "R.O.C. Goa", "R.O.C Goa", "R O C Goa", "R. O. C. Goa", "ROC_GOA", "ROC (Goa)", "ROC: Goa",
+		"Registrar of Companies Goa", "Registrar-of-Companies Goa", "Office of the Registrar of Companies Goa"} {
+		require.True(t, isOfAnotherColumn(s), s)
+		require.Equal(t, record.Null, stateName(s).Kind, s)
+	}
+	for _, s := range []string{"ROCKLAND HOSPITALS LIMITED", "R.O.CHEMICALS LIMITED", "R O CHEMICALS LIMITED", "ROCGOA LIMITED"} {
+		require.False(t, isOfAnotherColumn(s), s)
+	}
 }
 
 // TestAPartnerWhoLeftIsRetired, in each of the words for it.
