@@ -174,13 +174,22 @@ func TestRowsInJSONAreToldFromDocuments(t *testing.T) {
 		`[` + row + `]`,
 		`[["CIN","CompanyName"],["U55101GA2006PTC900001","A"]]`,
 		`{"records":[` + strings.Repeat(row+",", 8<<20/len(row)) + row + `]}`,
+		`{"records":[` + "\n" + row + ",\n", // a whole file is read so, too, if it is longer than a document may be
 	} {
 		w := newFixture(t)
 		report := w.run("2025-05-05", w.file(text))
 		var table strings.Builder
 		require.NoError(t, report.WriteTable(&table))
-		require.Contains(t, table.String(), "; rows in JSON, as the API of data.gov.in gives them, are not read: get them as CSV", text[:40])
+		told := strings.Count(table.String(), "; rows in JSON, as the API of data.gov.in gives them, are not read: get them as CSV")
+		require.Equal(t, len(report.Files[0].Rejected), told, text[:40])
 	}
+	w := newFixture(t)
+	report := w.run("2025-05-05", w.file(`{"companyData":{"cin":"U55101GA2006PTC900001","company":"A","llpStatus":"Active"}}`+"\nx\n{}\n"+`{"companyData":{`))
+	require.EqualValues(t, 1, report.Files[0].New, "%v", report.Files[0])
+	var table strings.Builder
+	require.NoError(t, report.WriteTable(&table))
+	require.Contains(t, table.String(), "text between documents: first in")
+	require.NotContains(t, table.String(), "rows in JSON", "a document was read")
 }
 
 // TestThePortalsNamesOfColumnsAreKnown, and the unit after a capital's name, unless it is not the rupee.

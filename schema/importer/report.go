@@ -121,7 +121,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 	}
 	writeReasons(w, "rejected", total.Rejected)
 	for _, reason := range slices.Sorted(maps.Keys(total.First)) {
-		fmt.Fprintf(w, "  %s: first in %s%s\n", reason, total.First[reason], advice[reason])
+		fmt.Fprintf(w, "  %s: first in %s%s\n", reason, total.First[reason], r.adviceOn(reason))
 	}
 	if r.PincodesGone > 0 {
 		fmt.Fprintf(w, "pincodes removed, with the districts of their companies, since the directory has them no more: %d; "+
@@ -155,9 +155,8 @@ var advice = map[string]string{
 	"invalid CIN":                  "; it has 21 characters, as U55101GA2006PTC900001, with no letter in place of a digit",
 	"invalid DIN":                  "; it has up to 8 digits",
 	"invalid LLPIN":                "; it has three letters and four digits, as AAB-1234",
-	"no companyData":               "; docs/import-formats.md, \"Formats\", says what a document has" + rowsInJSON,
-	"text between documents":       rowsInJSON,
-	"document too long":            "; a document has at most 8 MiB" + rowsInJSON,
+	"no companyData":               "; docs/import-formats.md, \"Formats\", says what a document has",
+	"document too long":            "; a document has at most 8 MiB",
 	"document cut off":             "; was the file fetched whole? Fetch it again",
 	"unknown status":               "; docs/contract.md, \"Statuses\", lists those that are known",
 	"date after that of the files": "; is it right, and --as-of?",
@@ -169,6 +168,19 @@ var advice = map[string]string{
 	"CIN of a made-up company":     "; the state code ZZ means a company of the sandbox, no state has it",
 	record.NotHeld:                 "; import its company first, then these rows again",
 }
+
+// adviceOn is what the table says of a reason after its first reject.
+func (r *Report) adviceOn(reason string) string {
+	for i := range r.Files {
+		if f := &r.Files[i]; f.First[reason] != "" && ofRows[reason] && f.New+f.Changed+f.Unchanged == 0 {
+			return advice[reason] + rowsInJSON
+		}
+	}
+	return advice[reason]
+}
+
+// ofRows are the reasons for which rows in JSON are rejected as documents. Of a file of which a document was read they tell nothing.
+var ofRows = map[string]bool{"no companyData": true, "text between documents": true, "document too long": true, "document cut off": true}
 
 // rowsInJSON is what to do where the documents are rows, or hold them, as those of data.gov.in and its API do.
 const rowsInJSON = "; rows in JSON, as the API of data.gov.in gives them, are not read: get them as CSV (format=csv)"
