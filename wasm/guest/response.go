@@ -61,15 +61,16 @@ func must[Shape, OK, Err any](r cm.Result[Shape, OK, Err]) *cm.Result[Shape, OK,
 // maxWriteBytes bounds one blocking write (wasi:io/streams).
 const maxWriteBytes = 4096
 
-// write writes p to the body, as fast as the host takes it, and reports whether it took all.
+// write writes p to the body, as fast as the host takes it, and reports whether it took all but perhaps the end.
 func write(body types.OutgoingBody, p []byte) bool {
 	stream := *must(body.Write()).OK()
 	for len(p) > 0 {
 		n := min(len(p), maxWriteBytes)
-		if written := stream.BlockingWriteAndFlush(cm.ToList(p[:n])); written.IsErr() {
+		written := stream.BlockingWriteAndFlush(cm.ToList(p[:n]))
+		p = p[n:]
+		if written.IsErr() && len(p) > 0 { // a host may close the stream with the last byte that Content-Length says
 			return false
 		}
-		p = p[n:]
 	}
 	stream.ResourceDrop() // required before the body can be finished
 	return true
