@@ -54,11 +54,16 @@ func slowNames(t *testing.T, pause time.Duration) {
 func TestTheWriterIsReachedByASecondNameServer(t *testing.T) {
 	require.Greater(t, connectLimit, 5*time.Second, "after which Go asks the next one")
 	slowNames(t, 2*time.Second)
-	centre := httptest.NewServer(http.NotFoundHandler())
+	const limit = 500 * time.Millisecond
+	centre := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/held" {
+			time.Sleep(3 * limit)
+		}
+	}))
 	defer centre.Close()
 	at, err := url.Parse(centre.URL)
 	require.NoError(t, err)
-	to := &toWriter{writer.DialWithin(time.Minute), 500 * time.Millisecond}
+	to := &toWriter{writer.DialWithin(time.Minute), limit}
 	defer to.CloseIdleConnections()
 	client := &http.Client{Transport: to, Timeout: time.Minute}
 	name := "http://writer.example.org.:" + at.Port()
@@ -70,6 +75,9 @@ func TestTheWriterIsReachedByASecondNameServer(t *testing.T) {
 		answer, err := client.Get(name)
 		return err == nil && answer.Body.Close() == nil
 	}, time.Minute, 30*time.Millisecond)
+	answer, err := client.Get(name + "/held")
+	require.NoError(t, err, "with a connection it waits on")
+	require.NoError(t, answer.Body.Close())
 }
 
 // TestAWriterThatDoesNotAnswerIsNamed, be it its name server or its machine.

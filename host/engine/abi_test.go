@@ -182,7 +182,7 @@ func TestTheGuestIsGivenAsManyRandomBytesAsItAsksFor(t *testing.T) {
 	i.engine.config.Random = &counting{}
 	out := i.alloc(8, 4)
 	var want counting
-	for _, size := range []uint32{0, 1, 10, 300} {
+	for _, size := range []uint32{0, 1, 10, 300, 1000, 5} {
 		next := make([]byte, size)
 		want.Read(next)
 		randomBytes(i, []uint64{uint64(size), uint64(out)})
