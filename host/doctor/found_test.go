@@ -410,6 +410,40 @@ func TestAPrimaryThatHangsIsGivenUp(t *testing.T) {
 	require.Contains(t, e.Findings[0].Found, "accepts connections and does not answer within 1s")
 }
 
+// TestAPrimaryIsGreetedAsAReplicaThatFollows: one whose log begins at a base answers nobody else.
+func TestAPrimaryIsGreetedAsAReplicaThatFollows(t *testing.T) {
+	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), exam().Now)
+	require.NoError(t, err)
+	cert, key, err := trust.Certificate("centre", "127.0.0.1")
+	require.NoError(t, err)
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	require.NoError(t, err)
+	for _, of := range []string{`"log"`, ""} {
+		follows := of == ""
+		primary := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			follows = follows || r.Header.Get("If-None-Match") == of
+			switch {
+			case r.Method == http.MethodGet && of != "":
+				w.Header().Set("ETag", of)
+			case r.Method == http.MethodGet:
+				w.WriteHeader(http.StatusNotFound)
+			case !follows:
+				w.Header().Set("Grpc-Status", "14")
+			default:
+				w.Header().Set("Grpc-Status", "0")
+			}
+		}))
+		primary.EnableHTTP2 = true
+		primary.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+		primary.StartTLS()
+		defer primary.Close()
+		f := found(t, func(e *Exam) {
+			e.Replication(t.Context(), "primary", primary.Listener.Addr().String(), trust.AuthorityFile(), cert, key)
+		})
+		require.Equal(t, OK, f.Level, f.Found)
+	}
+}
+
 // TestAnAnswerIsReadToABound, whatever listens there.
 func TestAnAnswerIsReadToABound(t *testing.T) {
 	const most = 64 << 20
