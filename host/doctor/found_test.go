@@ -379,14 +379,20 @@ func TestADatabaseThatHangsIsGivenUp(t *testing.T) {
 	require.Contains(t, f.Found, "does not answer within 100ms")
 }
 
-// TestAPrimaryThatHangsIsGivenUp once its certificate was found good: one that is stopped, or whose disk hangs, says no more.
-func TestAPrimaryThatHangsIsGivenUp(t *testing.T) {
+// certificate makes files of an authority and of a machine of its cluster, which is at 127.0.0.1.
+func certificate(t *testing.T) (ca, cert, key string, pair tls.Certificate) {
 	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), exam().Now)
 	require.NoError(t, err)
-	cert, key, err := trust.Certificate("centre", "127.0.0.1")
+	cert, key, err = trust.Certificate("centre", "127.0.0.1")
 	require.NoError(t, err)
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	pair, err = tls.LoadX509KeyPair(cert, key)
 	require.NoError(t, err)
+	return trust.AuthorityFile(), cert, key, pair
+}
+
+// TestAPrimaryThatHangsIsGivenUp once its certificate was found good: one that is stopped, or whose disk hangs, says no more.
+func TestAPrimaryThatHangsIsGivenUp(t *testing.T) {
+	ca, cert, key, pair := certificate(t)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2"}})
 	require.NoError(t, err)
 	defer listener.Close()
@@ -399,7 +405,7 @@ func TestAPrimaryThatHangsIsGivenUp(t *testing.T) {
 	e.Timeout = time.Second
 	go func() {
 		defer close(done)
-		e.Replication(context.Background(), "primary", listener.Addr().String(), trust.AuthorityFile(), cert, key)
+		e.Replication(context.Background(), "primary", listener.Addr().String(), ca, cert, key)
 	}()
 	select {
 	case <-done:
@@ -412,12 +418,7 @@ func TestAPrimaryThatHangsIsGivenUp(t *testing.T) {
 
 // TestAPrimaryIsGreetedAsAReplicaThatFollows: one whose log begins at a base answers nobody else.
 func TestAPrimaryIsGreetedAsAReplicaThatFollows(t *testing.T) {
-	trust, err := pki.Create(filepath.Join(t.TempDir(), "trust"), exam().Now)
-	require.NoError(t, err)
-	cert, key, err := trust.Certificate("centre", "127.0.0.1")
-	require.NoError(t, err)
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	require.NoError(t, err)
+	ca, cert, key, pair := certificate(t)
 	for _, of := range []string{`"log"`, ""} {
 		follows := of == ""
 		primary := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -438,7 +439,7 @@ func TestAPrimaryIsGreetedAsAReplicaThatFollows(t *testing.T) {
 		primary.StartTLS()
 		defer primary.Close()
 		f := found(t, func(e *Exam) {
-			e.Replication(t.Context(), "primary", primary.Listener.Addr().String(), trust.AuthorityFile(), cert, key)
+			e.Replication(t.Context(), "primary", primary.Listener.Addr().String(), ca, cert, key)
 		})
 		require.Equal(t, OK, f.Level, f.Found)
 	}
