@@ -209,3 +209,23 @@ func TestBothOfTwoWordsMayBeWrong(t *testing.T) {
 		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
 	}
 }
+
+// TestWhatIsCopiedFromAPaperIsSuggested: digits that were letters, the address of a site with its path, a former name, a number as it is said.
+func TestWhatIsCopiedFromAPaperIsSuggested(t *testing.T) {
+	queries := map[string]string{
+		"360 degree": "THREE SIXTY DEGREE RESOURCES", "5pan comnct": "SPAN COMNET", "n0rthern pctal": "NORTHERN PETAL", "gaj construct1": "GAJ CONSTRUCTIONS",
+		"mand1 crcstals": "MAND1 CRYSTALS", "gr8 nagpur": "GR8 EVENTS AND TOURS",
+		"https://www.peektexfab.in/contact-us": "PEEK TEXFAB", "kundil realty (formerly known as Zeta Holdings Pvt Ltd)": "KUNDIL REALTY",
+		"shiva automobiles group of companies": "SHIVA AUTOMOBILES", "sofi dairy products, GSTIN: 30AABCU9603R1ZX": "SOFI DAIRY PRODUCTS",
+	}
+	var records []searchtest.Record
+	for _, name := range queries {
+		records = append(records, searchtest.Record{Value: fmt.Sprintf("U72900GA2015PTC%06d", len(records)), Name: name + " LIMITED", Status: "ACTIVE"})
+	}
+	s := newSearcher(t, records)
+	for query, name := range queries {
+		found, suggested := s.search(t, query, 5)
+		require.Equal(t, "[]", found, query)
+		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
+	}
+}

@@ -9,6 +9,7 @@ import (
 // names that are equally alike, the first stays first.
 type Suggestions struct {
 	words   []string
+	typed   []string       // the words with digits that were read as letters; nil if there are none
 	heard   bool           // the words are transliterated
 	tamil   bool           // from Tamil
 	same    [][]string     // synonyms of each word
@@ -84,10 +85,10 @@ func NewSuggestions(query string) *Suggestions {
 	s := &Suggestions{words: heard(query)}
 	s.tamil = strings.ContainsFunc(query, isTamil)
 	if s.heard = len(s.words) > 0; !s.heard {
-		s.words = suggestible(query)
+		s.words, s.typed = meant(query)
 		s.site = siteOf(s.words)
 		s.letters = leadingInitials(s.words)
-		for _, other := range [...][]string{otherWording(s.words), lettersSpelled(s.words), letterNamesIn(s.words)} {
+		for _, other := range [...][]string{s.typed, otherWording(s.words), lettersSpelled(s.words), letterNamesIn(s.words)} {
 			if other != nil {
 				wording := &Suggestions{words: other}
 				wording.prepare()
@@ -163,8 +164,12 @@ func (s *Suggestions) addBegun(name, label string) {
 
 // begins reports whether a name begins with the first word of the query and other words. Numbers after it tell names apart.
 func (s *Suggestions) begins(name string) bool {
-	return len(s.words) > 1 && hasRunes(s.words[0], minFirst) && strings.HasPrefix(name, s.words[0]+" ") &&
-		slices.ContainsFunc(s.words[1:], isPlainWord)
+	return beginsAs(name, s.words) || beginsAs(name, s.typed)
+}
+
+func beginsAs(name string, words []string) bool {
+	return len(words) > 1 && hasRunes(words[0], minFirst) && strings.HasPrefix(name, words[0]+" ") &&
+		slices.ContainsFunc(words[1:], isPlainWord)
 }
 
 // Labels returns the names that were kept, best first. If none of them begins with the first word, names that do take the last

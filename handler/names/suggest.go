@@ -29,9 +29,17 @@ func LikeTerms(query string) (terms string, count int) {
 		l.likeHeard(words, strings.ContainsFunc(query, isTamil))
 		return l.String(), l.count
 	}
-	words := suggestible(query)
-	whole := words
-	words = words[:min(len(words), likeWords)]
+	words, typed := meant(query)
+	l.like(words)
+	if typed != nil {
+		l.like(typed)
+	}
+	return l.String(), l.count
+}
+
+// like asks for names that are like the words of a query.
+func (l *list) like(whole []string) {
+	words := whole[:min(len(whole), likeWords)]
 	switch len(words) {
 	case 0:
 	case 1:
@@ -63,7 +71,6 @@ func LikeTerms(query string) (terms string, count int) {
 	if site := siteOf(whole); site != "" {
 		l.likeSite(site)
 	}
-	return l.String(), l.count
 }
 
 // likeWords is how many of the words the expressions ask for.
@@ -96,7 +103,7 @@ func FurtherTerms(query string) string {
 		return NoTerms
 	}
 	var l list
-	switch words := suggestible(query); len(words) {
+	switch words, _ := meant(query); len(words) {
 	case 0:
 	case 1:
 		if isPlainWord(words[0]) && len(words[0]) >= wideLen {
@@ -324,15 +331,19 @@ func suggestible(query string) []string {
 	for n := len(words); n > 1 && (nearly(words[n-1], private) || nearly(words[n-1], limited)); n-- {
 		words = words[:n-1]
 	}
+	address := slices.Contains(schemes, words[0])
 	for len(words) > 1 && slices.Contains(leading, words[0]) {
 		words = words[1:]
+	}
+	if address { // without its path
+		words = words[:len(words)-pathOf(words)]
 	}
 	if last := words[len(words)-1]; len(words) > 1 && isPincode(last) {
 		words = words[:len(words)-1]
 	}
 	kept := make([]string, 0, len(words))
 	for i, w := range words {
-		if i > 0 && (w == limited || w == "llp") {
+		if i > 0 && (slices.Contains(behind, w) || w == "group" && startsWith(words[i:], groupOfCompanies)) {
 			break
 		}
 		if w != "" && !isCommon(w) && len(kept) < maxSounds && (!slices.Contains(kept, w) || lettersOf(w) != "" || isNumeral(w)) {
@@ -342,9 +353,32 @@ func suggestible(query string) []string {
 	return kept
 }
 
+// meant returns the suggestible words of a query with letters for the digits that were misread, but not in the address of a site, and
+// as they were typed if these differ.
+func meant(query string) (words, typed []string) {
+	words = suggestible(query)
+	if siteOf(words) != "" {
+		return words, nil
+	}
+	for i, w := range words {
+		if letters := misread(w); letters != w {
+			if typed == nil {
+				typed = slices.Clone(words)
+			}
+			words[i] = letters
+		}
+	}
+	return words, typed
+}
+
 // leading are words before a name that are not part of it: M/s in full, the beginning of a site's address, and that of
 // "CIN number of".
-var leading = []string{"the", "messrs", "http", "https", "www", "cin"}
+var leading = []string{"the", "messrs", "http", "https", "www", "cin", "formerly", "erstwhile"}
+
+// behind are words behind which, and behind a name, stands no more of it: its address, the name that it had, its tax number.
+var behind = []string{limited, "llp", "formerly", "erstwhile", "gstin"}
+
+var groupOfCompanies = []string{"group", "of", "companies"}
 
 func isPincode(word string) bool {
 	return len(word) == 6 && word[0] != '0' && strings.Trim(word, "0123456789") == ""

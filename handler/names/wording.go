@@ -55,6 +55,35 @@ func shortFormAt(words []string) (n int, instead []string) {
 	return 0, nil
 }
 
+// misread returns a word with letters in place of the digits that a bad photo or a scanner takes for them: "logistics" of
+// l0gist1cs. Behind a vowel or an l, and before a vowel at the beginning, a 1 was an l, else an i. A word of which half are digits, with two
+// at its end or with others stays as it is.
+func misread(word string) string {
+	if len(strings.TrimRight(word, "0158")) < len(word)-1 {
+		return word
+	}
+	letters := []byte(word)
+	digits := 0
+	for i, c := range letters {
+		at := strings.IndexByte("0158", c)
+		switch {
+		case c >= 'a' && c <= 'z':
+			continue
+		case at < 0:
+			return word
+		case at == 1 && (isVowel(word, i-1) || i == 0 && isVowel(word, 1) || i > 0 && word[i-1] == '1' && letters[i-1] == 'l'):
+			letters[i] = 'l'
+		default:
+			letters[i] = "oisb"[at]
+		}
+		digits++
+	}
+	if 2*digits >= len(word) {
+		return word
+	}
+	return string(letters)
+}
+
 func startsWith(words, begin []string) bool {
 	return len(words) >= len(begin) && slices.Equal(words[:len(begin)], begin)
 }
@@ -199,10 +228,15 @@ func spelled(words []string) (number int, ordinal bool, n int) {
 	return number, false, n
 }
 
-// likeOtherwise asks for names with the words of another wording: its numbers whole, the others by their beginnings.
+// likeOtherwise asks for names with the words of another wording: its numbers whole, the others by their beginnings. A hundred
+// before other numbers may be left out, as in "three sixty degree".
 func (l *list) likeOtherwise(words []string) {
+	const hundredLeftOut = 4
 	var terms []string
 	for _, w := range words {
+		if w == "hundred" && len(words) >= hundredLeftOut {
+			continue
+		}
 		term := quoted(markBegin + beginning(w))
 		if !hasRunes(w, longBeginLen) {
 			term = quoted(markWord + w)
@@ -213,6 +247,19 @@ func (l *list) likeOtherwise(words []string) {
 	}
 	slices.SortFunc(terms, func(a, b string) int { return len(b) - len(a) }) // longer ones are mostly rarer
 	l.all(terms)
+}
+
+// schemes begin the address of a site.
+var schemes = []string{"http", "https", "www"}
+
+// pathOf returns how many words follow the last part of a site's address, which are of its path.
+func pathOf(words []string) int {
+	for i, w := range words {
+		if i > 0 && slices.Contains(domains, w) && !(i+1 < len(words) && slices.Contains(domains, words[i+1])) {
+			return len(words) - 1 - i
+		}
+	}
+	return 0
 }
 
 // siteOf returns the name in the address of a site or a mailbox, of at least longLen characters, among the words of a

@@ -45,10 +45,26 @@ func TestOtherWordings(t *testing.T) {
 	}
 }
 
+// TestDigitsThatWereLetters are read as these in words that are mostly letters.
+func TestDigitsThatWereLetters(t *testing.T) {
+	for query, want := range map[string]string{
+		"g0al g0ods": "goal goods", "l0gist1cs": "logistics", "h0te1 5hiva": "hotel shiva", "1ogic 8akers": "logic bakers", "1nd1a": "india",
+		"b2b": "b2b", "a1 foods": "a1 foods", "3m0": "3m0", "krishk23": "krishk23", "108 star": "108 star", "g0d21": "g0d21", "pavilion11": "pavilion11", "pavi1ion com": "pavi1ion com", "mi11s": "mills",
+	} {
+		words, typed := meant(Query(query))
+		require.Equal(t, want, strings.Join(words, " "))
+		if query == want {
+			require.Nil(t, typed)
+		} else {
+			require.Equal(t, query, strings.Join(typed, " "))
+		}
+	}
+}
+
 func TestTheNameInAnAddress(t *testing.T) {
 	for typed, want := range map[string]string{
 		"cs@goashipyard.co.in": "goashipyard", "https://techtiks.com/": "techtiks", "www.prismirrigation.com": "prismirrigation",
-		"shop.example.org.in": "example", "acmefoods.biz": "acmefoods", "acmefoods.info": "acmefoods",
+		"shop.example.org.in": "example", "https://www.goashipyard.co.in/contact-us": "goashipyard", "www.techtiks.com/about/in": "techtiks", "acmefoods.biz": "acmefoods", "acmefoods.info": "acmefoods",
 		"acmefoods.firm.in": "acmefoods", "acmefoods.net.in": "acmefoods", "acmefoods.org": "acmefoods", "acmefoods.de": "", "amul.in": "", "made in": "", "goa shipyard": "", "com": "", "prismirrigation": "",
 	} {
 		require.Equal(t, want, siteOf(suggestible(Query(typed))), typed)
