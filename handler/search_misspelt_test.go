@@ -218,14 +218,34 @@ func TestWhatIsCopiedFromAPaperIsSuggested(t *testing.T) {
 		"https://www.peektexfab.in/contact-us": "PEEK TEXFAB", "kundil realty (formerly known as Zeta Holdings Pvt Ltd)": "KUNDIL REALTY",
 		"shiva automobiles group of companies": "SHIVA AUTOMOBILES", "sofi dairy products, GSTIN: 30AABCU9603R1ZX": "SOFI DAIRY PRODUCTS",
 	}
-	var records []searchtest.Record
-	for _, name := range queries {
-		records = append(records, searchtest.Record{Value: fmt.Sprintf("U72900GA2015PTC%06d", len(records)), Name: name + " LIMITED", Status: "ACTIVE"})
-	}
-	s := newSearcher(t, records)
+	s := newSearcher(t, named(queries))
 	for query, name := range queries {
 		found, suggested := s.search(t, query, 5)
 		require.Equal(t, "[]", found, query)
 		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
 	}
+}
+
+// TestANameMayHaveWhatIsMostlyNotOfANameOrMisread: names with digits in words, with ordinal numbers, and of a group of companies are
+// suggested for queries with mistakes in them, too.
+func TestANameMayHaveWhatIsMostlyNotOfANameOrMisread(t *testing.T) {
+	queries := map[string]string{
+		"asvenue 1st holidays": "ADVENTURE 1ST HOLIDAYS", "mand1 rcystaal": "MAND1 CRYSTALS", "graacias5 ressources": "GRACIAS5 RESOURCES",
+		"gdnnoa marketing c0mpany": "GONDOLA MARKETING C0MPANY", "kinngs group of companies": "KINGS GROUP OF COMPANIES",
+		"1st choyce realty": "FIRST CHOICE REALTY", "pearl kha1i 360 tours": "PEARL KHA1I THREE SIXTY TOURS",
+	}
+	s := newSearcher(t, named(queries))
+	for query, name := range queries {
+		found, suggested := s.search(t, query, 5)
+		require.Equal(t, "[]", found, query)
+		require.Equal(t, 1, rankOf(name+" LIMITED", suggested), "%s: %s", query, suggested)
+	}
+}
+
+// named are companies with the names that queries mean.
+func named(queries map[string]string) (records []searchtest.Record) {
+	for _, name := range queries {
+		records = append(records, searchtest.Record{Value: fmt.Sprintf("U72900GA2015PTC%06d", len(records)), Name: name + " LIMITED", Status: "ACTIVE"})
+	}
+	return records
 }

@@ -9,7 +9,7 @@ import (
 // names that are equally alike, the first stays first.
 type Suggestions struct {
 	words   []string
-	typed   []string       // the words with digits that were read as letters; nil if there are none
+	typed   []string       // the words as they were typed, nil if these are the same; see meant
 	heard   bool           // the words are transliterated
 	tamil   bool           // from Tamil
 	same    [][]string     // synonyms of each word
@@ -88,16 +88,24 @@ func NewSuggestions(query string) *Suggestions {
 		s.words, s.typed = meant(query)
 		s.site = siteOf(s.words)
 		s.letters = leadingInitials(s.words)
-		for _, other := range [...][]string{s.typed, otherWording(s.words), lettersSpelled(s.words), letterNamesIn(s.words)} {
-			if other != nil {
-				wording := &Suggestions{words: other}
-				wording.prepare()
-				s.others = append(s.others, wording)
-			}
+		s.addWording(s.typed)
+		for _, words := range [...][]string{s.words, s.typed} {
+			s.addWording(otherWording(words))
+			s.addWording(lettersSpelled(words))
+			s.addWording(letterNamesIn(words))
 		}
 	}
 	s.prepare()
 	return s
+}
+
+// addWording adds another wording of the query, if there is one.
+func (s *Suggestions) addWording(words []string) {
+	if words != nil {
+		wording := &Suggestions{words: words}
+		wording.prepare()
+		s.others = append(s.others, wording)
+	}
 }
 
 // prepare fills in what follows from the words.
@@ -151,15 +159,18 @@ func (s *Suggestions) Add(name, label string) {
 
 // addBegun notes a name that is not like the query if it begins with the first word of several, or has all the others.
 func (s *Suggestions) addBegun(name, label string) {
-	if s.heard || len(s.words) < 2 {
-		return
-	}
-	switch rest := strings.Join(s.words[1:], " "); {
+	switch {
+	case s.heard:
 	case s.begins(name):
 		s.begun.add(label)
-	case len(s.words) >= absentOf && strings.Contains(" "+name+" ", " "+rest+" "):
+	case hasRest(name, s.words) || hasRest(name, s.typed):
 		s.rest.add(label)
 	}
+}
+
+// hasRest reports whether a name has all words of the query but the first in a row.
+func hasRest(name string, words []string) bool {
+	return len(words) >= absentOf && strings.Contains(" "+name+" ", " "+strings.Join(words[1:], " ")+" ")
 }
 
 // begins reports whether a name begins with the first word of the query and other words. Numbers after it tell names apart.

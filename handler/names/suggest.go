@@ -9,7 +9,7 @@ import (
 const maxSounds = 6
 
 // LikeTerms select the names that are like the query, a form that Query made: a JSON array of
-// expressions, of which a name fulfils one, and their number. They find a name
+// expressions, of which a name fulfils one, and their number, of a query with two readings that of its words as typed. They find a name
 //   - that has all words of the query but one, and, if these are not several, another that begins
 //     or ends as that one does;
 //   - whose words begin as those of the query do: one with the same three letters, the others with
@@ -31,10 +31,12 @@ func LikeTerms(query string) (terms string, count int) {
 	}
 	words, typed := meant(query)
 	l.like(words)
-	if typed != nil {
-		l.like(typed)
+	if typed == nil {
+		return l.String(), l.count
 	}
-	return l.String(), l.count
+	others := l.count
+	l.like(typed) // give as many names as they would alone
+	return l.String(), l.count - others
 }
 
 // like asks for names that are like the words of a query.
@@ -103,7 +105,14 @@ func FurtherTerms(query string) string {
 		return NoTerms
 	}
 	var l list
-	switch words, _ := meant(query); len(words) {
+	words, typed := meant(query)
+	l.further(words)
+	l.further(typed)
+	return l.String()
+}
+
+func (l *list) further(words []string) {
+	switch len(words) {
 	case 0:
 	case 1:
 		if isPlainWord(words[0]) && len(words[0]) >= wideLen {
@@ -115,7 +124,6 @@ func FurtherTerms(query string) string {
 			l.likeFirst(append([]string{words[0] + words[1]}, words[2:]...))
 		}
 	}
-	return l.String()
 }
 
 // likeJoined asks for names with two parts of a long word, of which a mistake may be in the third, or with the middle of it.
@@ -343,7 +351,7 @@ func suggestible(query string) []string {
 	}
 	kept := make([]string, 0, len(words))
 	for i, w := range words {
-		if i > 0 && (slices.Contains(behind, w) || w == "group" && startsWith(words[i:], groupOfCompanies)) {
+		if i > 0 && (w == limited || w == "llp") {
 			break
 		}
 		if w != "" && !isCommon(w) && len(kept) < maxSounds && (!slices.Contains(kept, w) || lettersOf(w) != "" || isNumeral(w)) {
@@ -353,20 +361,23 @@ func suggestible(query string) []string {
 	return kept
 }
 
-// meant returns the suggestible words of a query with letters for the digits that were misread, but not in the address of a site, and
-// as they were typed if these differ.
+// meant returns the suggestible words of a query without what is seldom of the name at their end and with letters for the digits
+// that were misread, but not in the address of a site, and as they were typed if these differ.
 func meant(query string) (words, typed []string) {
-	words = suggestible(query)
-	if siteOf(words) != "" {
-		return words, nil
+	typed = suggestible(query)
+	if siteOf(typed) != "" {
+		return typed, nil
 	}
+	words = slices.Clone(typed)
 	for i, w := range words {
-		if letters := misread(w); letters != w {
-			if typed == nil {
-				typed = slices.Clone(words)
-			}
-			words[i] = letters
+		if i > 0 && (slices.Contains(behind, w) || startsWith(words[i:], groupOfCompanies)) {
+			words = words[:i]
+			break
 		}
+		words[i] = misread(w)
+	}
+	if slices.Equal(words, typed) {
+		return words, nil
 	}
 	return words, typed
 }
@@ -375,8 +386,8 @@ func meant(query string) (words, typed []string) {
 // "CIN number of".
 var leading = []string{"the", "messrs", "http", "https", "www", "cin", "formerly", "erstwhile"}
 
-// behind are words behind which, and behind a name, stands no more of it: its address, the name that it had, its tax number.
-var behind = []string{limited, "llp", "formerly", "erstwhile", "gstin"}
+// behind are words behind which, and behind a name, seldom stands more of it: the name that it had, its tax number.
+var behind = []string{"formerly", "erstwhile", "gstin"}
 
 var groupOfCompanies = []string{"group", "of", "companies"}
 

@@ -57,9 +57,9 @@ func shortFormAt(words []string) (n int, instead []string) {
 
 // misread returns a word with letters in place of the digits that a bad photo or a scanner takes for them: "logistics" of
 // l0gist1cs. Behind a vowel or an l, and before a vowel at the beginning, a 1 was an l, else an i. A word of which half are digits, with two
-// at its end or with others stays as it is.
+// at its end or with others stays as it is, as does an ordinal number.
 func misread(word string) string {
-	if len(strings.TrimRight(word, "0158")) < len(word)-1 {
+	if _, _, number := digitsOf(word); number || len(strings.TrimRight(word, "0158")) < len(word)-1 {
 		return word
 	}
 	letters := []byte(word)

@@ -49,7 +49,7 @@ func TestOtherWordings(t *testing.T) {
 func TestDigitsThatWereLetters(t *testing.T) {
 	for query, want := range map[string]string{
 		"g0al g0ods": "goal goods", "l0gist1cs": "logistics", "h0te1 5hiva": "hotel shiva", "1ogic 8akers": "logic bakers", "1nd1a": "india",
-		"b2b": "b2b", "a1 foods": "a1 foods", "3m0": "3m0", "krishk23": "krishk23", "108 star": "108 star", "g0d21": "g0d21", "pavilion11": "pavilion11", "pavi1ion com": "pavi1ion com", "mi11s": "mills",
+		"b2b": "b2b", "a1 foods": "a1 foods", "3m0": "3m0", "krishk23": "krishk23", "108 star": "108 star", "1st 5th 8th": "1st 5th 8th", "g0d21": "g0d21", "pavilion11": "pavilion11", "pavi1ion com": "pavi1ion com", "mi11s": "mills",
 	} {
 		words, typed := meant(Query(query))
 		require.Equal(t, want, strings.Join(words, " "))
