@@ -21,6 +21,7 @@ type Suggestions struct {
 	found   [MaxSuggestions]suggestion
 	count   int
 	begun   few // the names that are not like the query, but begin with its first word
+	asTyped few // those that begin with its first word as it was typed
 	rest    few // those that have all other words in a row
 }
 
@@ -161,7 +162,9 @@ func (s *Suggestions) Add(name, label string) {
 func (s *Suggestions) addBegun(name, label string) {
 	switch {
 	case s.heard:
-	case s.begins(name):
+	case beginsAs(name, s.typed):
+		s.asTyped.add(label)
+	case beginsAs(name, s.words):
 		s.begun.add(label)
 	case hasRest(name, s.words) || hasRest(name, s.typed):
 		s.rest.add(label)
@@ -193,7 +196,7 @@ func (s *Suggestions) Labels() []string {
 	if s.count > 0 && right {
 		return labels
 	}
-	begun := s.begun.suggested()
+	begun := append(s.asTyped.suggested(), s.begun.suggested()...)
 	if s.count == 0 && len(begun) == 0 {
 		return append(labels, s.rest.suggested()...)
 	}

@@ -432,3 +432,13 @@ func wholeDistance(a, b string) int {
 	}
 	return table[len(a)][len(b)]
 }
+
+// TestManyNamesThatBeginAsReadLeaveThoseThatBeginAsTyped: they are too many to tell something, these are not.
+func TestManyNamesThatBeginAsReadLeaveThoseThatBeginAsTyped(t *testing.T) {
+	s := NewSuggestions("mand1 zzzzz")
+	for _, other := range []string{"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta"} {
+		s.Add("mandi "+other, "MANDI "+other)
+	}
+	s.Add("mand1 crystals", "MAND1 CRYSTALS")
+	require.Equal(t, []string{"MAND1 CRYSTALS"}, s.Labels())
+}
