@@ -385,6 +385,8 @@ func accessIn(t *testing.T, dir string) string {
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	_, err = db.Exec(`INSERT INTO plan VALUES ('scale', 1, 3, 1000000, 1, 1)`)
 	require.NoError(t, err)
+	_, err = db.Exec(`INSERT INTO heartbeat VALUES (1, ?)`, time.Now().UnixMilli())
+	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	return path
 }

@@ -139,6 +139,36 @@ func TestKeysAreReadOnWhileTheirDatabaseIsFilledAnew(t *testing.T) {
 	}
 }
 
+// TestAnAccessDatabaseIsReadFromItsFirstHeartbeatOn by an edge that begins while it is filled: the keys that are not there yet
+// would be refused.
+func TestAnAccessDatabaseIsReadFromItsFirstHeartbeatOn(t *testing.T) {
+	for name, byFile := range map[string]bool{"by its file": true, "by its endpoint": false} {
+		t.Run(name, func(t *testing.T) {
+			path := accessAt(t, 0)
+			execIn(t, path, "DELETE FROM heartbeat")
+			config := ReplicaConfig{Database: schema.Access, Endpoint: betweenOf(t, path), Connections: 1, Now: func() time.Time { return time.UnixMilli(520_000) }}
+			if byFile {
+				config.File = path
+			}
+			r, err := OpenReplica(config)
+			require.NoError(t, err)
+			defer r.Close()
+			ask := func() error {
+				return r.Query(t.Context(), "SELECT id FROM api_key", nil, new(handler.Result))
+			}
+			for range 2 {
+				require.ErrorIs(t, r.Ready(0), errEmpty)
+				require.ErrorIs(t, ask(), errEmpty)
+				require.ErrorIs(t, r.Refresh(), errEmpty)
+			}
+			execIn(t, path, "INSERT INTO heartbeat (id, beat) VALUES (1, 520000)")
+			require.NoError(t, r.Refresh())
+			require.NoError(t, r.Ready(0))
+			require.NoError(t, ask())
+		})
+	}
+}
+
 // TestACopyWithoutKeysIsWaitedFor: of a lost primary, by a writer of before, whose heartbeats come before the keys, or whose ledger is empty.
 func TestACopyWithoutKeysIsWaitedFor(t *testing.T) {
 	const keys = `INSERT INTO plan VALUES ('p', 1, 1, 1, 0, 0); INSERT INTO account (id, plan) VALUES (1, 'p'); INSERT INTO api_key (id, account, hash) VALUES (1, 1, zeroblob(32))`

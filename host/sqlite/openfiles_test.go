@@ -264,14 +264,14 @@ func TestAFileThatIsNotTakenForAPushIsClosed(t *testing.T) {
 	require.Empty(t, testkit.OpenFiles(t, r.config.File))
 }
 
-// accessFile makes an access database.
+// accessFile makes an access database with a heartbeat.
 func accessFile(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data")
 	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
-	_, err = db.Exec(script)
+	_, err = db.Exec("INSERT INTO heartbeat (id, beat) VALUES (1, 500000);" + script)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	return path

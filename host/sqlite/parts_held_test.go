@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler"
-	"regedge/schema"
 )
 
 const pushingTable = "CREATE TABLE pushing (release, dirty, batch); INSERT INTO pushing VALUES ('two', 0, 0);"
@@ -235,17 +234,13 @@ func TestRowsOfAnEndpointAreClosed(t *testing.T) {
 
 // TestASuspectStatementIsForgottenWithItsFile when an undamaged file replaces it.
 func TestASuspectStatementIsForgottenWithItsFile(t *testing.T) {
-	damaged, whole := openSmall(t, 1), filepath.Join(t.TempDir(), "whole.db")
-	db, err := schema.OpenFile(whole)
-	require.NoError(t, err)
-	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
-	require.NoError(t, db.Close())
+	damaged, whole := openSmall(t, 1), accessFile(t, "")
 	r, _ := replicaAt(time.Unix(1000, 0), view{}, nil)
 	r.config.File = whole
 	before := &view{file: damaged, suspect: &failedStatement{statement: "SELECT v FROM t", err: sqlite3.CORRUPT}}
 	next := &view{file: before.file, suspect: before.suspect}
 	damaged.config.Path = whole // where another file is now
-	_, err = r.checkFile(before, next)
+	_, err := r.checkFile(before, next)
 	require.NoError(t, err)
 	require.NotSame(t, damaged, next.file)
 	require.Nil(t, next.suspect)

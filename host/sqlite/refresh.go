@@ -306,7 +306,8 @@ func (r *Replica) openFile(oldest int64) (*Store, int64, error) {
 	return opened, beat, nil
 }
 
-// beat checks the schema version and reads the heartbeat, which is 0 for a database without one.
+// beat checks the schema version and reads the heartbeat, which is 0 for a registry without one. An access database has its
+// first heartbeat after its last key: without one it is being filled, and is empty for readers.
 func (r *Replica) beat(s source) (int64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
@@ -326,6 +327,9 @@ func (r *Replica) beat(s source) (int64, error) {
 	}
 	if err != nil {
 		return 0, err
+	}
+	if heartbeat[0].Int == 0 && r.config.Database == schema.Access {
+		return 0, errEmpty
 	}
 	return heartbeat[0].Int, nil
 }

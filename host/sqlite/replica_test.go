@@ -408,11 +408,10 @@ func TestDatabaseOfALaterVersionIsRefused(t *testing.T) {
 
 // TestADatabaseOneVersionOlderOrNewerIsRead allows edges to be upgraded one after another.
 func TestADatabaseOneVersionOlderOrNewerIsRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "access.db")
+	path := accessCopy(t, 1, 0)
 	db, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	defer db.Close()
-	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	r, err := sqlite.OpenReplica(sqlite.ReplicaConfig{Database: schema.Access, File: path, Connections: 1, Now: time.Now})
 	require.NoError(t, err)
 	defer r.Close()

@@ -83,7 +83,7 @@ func TestAFileInTheMiddleOfAPushIsTakenOnlyWhereNoneIsOpen(t *testing.T) {
 
 // TestASuspectStatementKeepsItsFileFromBeingRead until it runs again.
 func TestASuspectStatementKeepsItsFileFromBeingRead(t *testing.T) {
-	path := accessFile(t, `CREATE TABLE t (v); INSERT INTO heartbeat VALUES (1, 500000)`)
+	path := accessFile(t, `CREATE TABLE t (v)`)
 	r, _ := replicaAt(time.UnixMilli(600_000), view{}, nil)
 	r.config.File = path
 	file, err := Open(Config{Path: path, Pinned: true, Watched: true})
@@ -139,7 +139,7 @@ func TestWhatCantBeReadHasNoAgeThatIsAlwaysGood(t *testing.T) {
 // TestTheNewestHeartbeatIsRemembered even while an older copy is read, so that no other
 // older one replaces it.
 func TestTheNewestHeartbeatIsRemembered(t *testing.T) {
-	r, err := OpenReplica(ReplicaConfig{Database: schema.Access, File: accessFile(t, `INSERT INTO heartbeat VALUES (1, 500000)`),
+	r, err := OpenReplica(ReplicaConfig{Database: schema.Access, File: accessFile(t, ""),
 		Connections: 1, Now: func() time.Time { return time.UnixMilli(600_000) }})
 	require.NoError(t, err)
 	defer r.Close()
