@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/host/pki"
 	"regedge/internal/testkit/sampletest"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/schema/sample"
@@ -112,6 +113,15 @@ func TestTheGuideUnderSystemd(t *testing.T) {
 
 	// The edge is ready, and reads both files, which are younger than 3 s.
 	const follows = `regedge status | grep -E 'live .* ([0-9]+ms|[12](\.[0-9])?s) +([0-9]+ms|[12](\.[0-9])?s) +[0-9]'`
+	t.Run("the signing keys are root's alone", func(t *testing.T) {
+		for _, key := range pki.SigningKeys {
+			require.Equal(t, "root root 600", strings.TrimSpace(m.run("stat --format '%U %G %a' /etc/regedge/trust/"+key)), key)
+		}
+		require.Equal(t, "root root 700", strings.TrimSpace(m.run("stat --format '%U %G %a' /etc/regedge/trust")))
+		for _, user := range []string{"regedge-registry", "regedge-access", "regedge-writer", "regedge-edge"} {
+			m.run("test -r /etc/regedge/trust/ca.key && ! setpriv --reuid " + user + " --regid " + user + " --init-groups test -r /etc/regedge/trust/ca.key")
+		}
+	})
 	t.Run("an edge's replicas are made anew", func(t *testing.T) {
 		m.run("systemctl stop regedge-replica@registry regedge-replica@access; rm -r /var/lib/regedge/replica-*; systemctl start regedge-replica@registry regedge-replica@access; sleep 4")
 		m.until(follows)
