@@ -20,8 +20,8 @@ type caller struct {
 	email, phone bool
 }
 
-// accessStatement finds a key by its hash (?1), or by that of the secret before its last rotation, with
-// its account, plan, end and limits.
+// accessStatement finds a key by the hash ?1, of its secret or of the one before its last rotation,
+// with its account, plan, expiry and limits.
 const accessStatement = `
 SELECT k.id, k.account, a.suspended, p.api_access, p.per_minute, p.email, p.phone, k.ends_at, k.allowed, k.per_minute, k.limited_until
 FROM (SELECT id, account, ends_at, allowed, per_minute, limited_until FROM api_key WHERE hash = ?1

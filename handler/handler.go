@@ -14,13 +14,13 @@ type Request struct {
 	// Authority is the host, and the port if there is one, that the client asked for. The
 	// handler does not read it.
 	Authority string
-	// Headers are the fields as received, without Host. The handler reads Authorization and
-	// Idempotency-Key only.
-	// A field that a client may send once, such as User-Agent, may be the last of several.
+	// Headers are the fields as received, without Host. The handler reads only Authorization and
+	// Idempotency-Key. Of a field that may occur only once, such as User-Agent, the host may keep
+	// just the last.
 	Headers []Header
-	// ClientAddr returns the client's address without a port, as the host vouches for it, or
-	// "" if it is unknown. The sandbox key's requests are counted by it, and a key may be limited to
-	// networks; for other keys it is not called.
+	// ClientAddr returns the client's address without a port, as the host vouches for it, or "" if
+	// it is unknown. It is called only for the sandbox key, whose requests are counted by it, and
+	// for keys that are limited to networks.
 	ClientAddr func() string
 }
 

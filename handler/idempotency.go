@@ -38,7 +38,8 @@ func validIdempotency(key string) bool {
 	return key != "" && len(key) <= maxIdempotency
 }
 
-// shortHash is the beginning of the SHA-256 of a text, in hexadecimal: the meter keeps no key.
+// shortHash returns the first half of a text's SHA-256, in hexadecimal. The meter never sees the
+// text itself.
 //
 //go:noinline
 func shortHash(text string) string {

@@ -54,8 +54,8 @@ func failed(code, detail string) answer {
 
 func found(data []byte) answer { return answer{outcome: charge.Found, data: data} }
 
-// read runs a registry statement. Each of them returns exactly one row, whether it finds
-// something or not; the first column is the release that it read.
+// read runs a registry statement. Every such statement returns exactly one row, whether it finds
+// something or not; the row's first column is the release that was read.
 func (c *call) read(statement string, args ...Value) ([]Value, answer) {
 	result, err := c.Registry.Query(statement, args)
 	if err != nil || result.Rows() != 1 {
@@ -67,9 +67,9 @@ func (c *call) read(statement string, args ...Value) ([]Value, answer) {
 	return row[1:], answer{}
 }
 
-// readRecord reads one record, whose first column is its identifier, as is the first argument.
-// notFound is the problem code if there is none. The sandbox key finds made-up records too; a live key is
-// told who does.
+// readRecord reads the record whose identifier is the first argument; the identifier is also the
+// statement's first column. notFound is the problem code if there is no such record. The sandbox key
+// finds made-up records too; a live key that asks for one is told that only the sandbox key finds it.
 func (c *call) readRecord(notFound, statement string, args ...Value) ([]Value, answer) {
 	row, failure := c.read(statement, args...)
 	if row == nil {
@@ -107,8 +107,8 @@ func renderFields(list []field, row []Value) answer {
 	return render(w)
 }
 
-// render answers with the object of a record. An object over MaxBody, or one of a damaged row,
-// is refused before it is charged.
+// render answers with the object of a record. An object over MaxBody, or one of a damaged row, is refused
+// before it is charged.
 func render(w *writer) answer {
 	if w.damaged || len(w.buf) > MaxBody {
 		return failed(InternalError, "")
@@ -116,8 +116,8 @@ func render(w *writer) answer {
 	return found(w.buf)
 }
 
-// newWriter makes a writer with room for the columns of a record, their names and extra bytes,
-// so that its buffer does not grow.
+// newWriter returns a writer whose buffer has room for a record's columns, their names and extra more
+// bytes, so that it does not grow.
 func newWriter(columns []Value, extra int) *writer {
 	// names is more than the bytes of a company's member names (about 310; the largest record),
 	// so that fields can be added: TestRecordsAreWrittenWithoutGrowing fails when it is too small.

@@ -40,11 +40,11 @@ func matchRoute(path string) (route, bool) {
 	return route{}, false
 }
 
-// meantRoute is the path of the endpoint that may be meant by one without an endpoint: in another case or version, in the singular,
-// with a slash at its end, with a part too many or none. It is "" where the path names none of them.
+// meantRoute guesses which endpoint a path without one was meant for: the path may be in another case or version, in
+// the singular, end in a slash, or have a part too many or too few. It returns "" if it finds none.
 func meantRoute(path, query string) string {
 	var collection string
-	var search, named bool // the identifier stands behind the collection
+	var search, named bool // named: an identifier follows the collection
 	for path != "" {
 		var part string
 		part, path, _ = strings.Cut(path, "/")
@@ -63,7 +63,7 @@ func meantRoute(path, query string) string {
 		}
 	}
 	switch {
-	case collection == "directors": // they are not searched for
+	case collection == "directors": // there is no search for directors
 		return "/v1/directors/{din}"
 	case collection == "llps" && search:
 		return "/v1/search/llps?llpin={llpin}"

@@ -85,8 +85,8 @@ func sandboxMatches(name string, limit int) (matches []byte, count int) {
 	return w.buf, count
 }
 
-// withMatches puts made-up matches, a JSON array, before those of a search that did not fail.
-// made is empty if there are none.
+// withMatches puts made-up matches, a JSON array that may be empty, before those of a search that did not
+// fail.
 func withMatches(made []byte, search answer) answer {
 	if len(made) == 0 || search.outcome == charge.Failed {
 		return search

@@ -9,10 +9,10 @@ type Rates interface {
 	Exceeded(charge.Request) (verdict charge.Verdict, exceeded bool)
 }
 
-// Screen answers a request if the registry can't matter to it: one that is refused for its route,
-// method, key or rate, or is a preflight. It returns nil for every other one, and charges nothing.
-// The answer is the one that Serve would give, so that a host which expects a refusal can spare
-// the rest, such as the component.
+// Screen answers a request that needs nothing from the registry: one that is refused for its route,
+// method, key or rate, or a preflight. It returns nil for every other request, and charges nothing.
+// The answer is the one that Serve would give, so a host that expects a refusal can skip the rest,
+// such as the component.
 func (h *Handler) Screen(req *Request, rates Rates) *Response {
 	c, refusal := h.begin(req)
 	if refusal != nil {

@@ -44,7 +44,8 @@ func (c *call) searchCompanies() answer {
 	return c.search(name, limit)
 }
 
-// search finds the matches of a valid name, or the record whose CIN or LLPIN was given in place of one.
+// search finds the matches of a valid name, or the record whose CIN or LLPIN was given instead of a
+// name.
 func (c *call) search(name string, limit int) answer {
 	matches := c.list(searchStatement, searchArgs(name, limit)...)
 	if matches.outcome != charge.NotFound {

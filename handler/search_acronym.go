@@ -22,20 +22,21 @@ SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
     WHERE n.name GLOB ?2
     ORDER BY c.place LIMIT ` + maxSpelledOut + `))`
 
-// maxInitials bounds the names with words of these letters, in any order, of which each is read.
+// maxInitials bounds the names with words of these letters, in any order, whose order is then checked.
 const maxInitials = "500"
 
-// maxSpelledOut bounds the names whose first letters are compared. Those with few further words come first.
+// maxSpelledOut bounds the names that are compared. Search order puts names with few further words first.
 const maxSpelledOut = "60"
 
-// isSpelledOut reports whether names are asked for of which a query may be the acronym: if it has no vowels, was typed in
-// capitals, or the index found few names like it.
+// isSpelledOut reports whether to look for names whose acronym the query may be: if it has no vowels, was typed in
+// capitals, or fewer than MaxSuggestions names are like it.
 func isSpelledOut(name string, acronym names.Acronym, like []string) bool {
 	return acronym.IsOnly() || len(like) < names.MaxSuggestions || fastbytes.Upper(name) == name
 }
 
-// spelledOut returns the suggestions for an acronym: the names that it may be of, among forms and labels in turn, and
-// before them names like it, of which one gives way. If it has no vowels, these are all left out.
+// spelledOut returns the suggestions for an acronym: like, the names similar to the query, then those that it may be
+// the acronym of, at least one if there are any. lines has the latter as forms and labels in turn. If the acronym has
+// no vowels, like is left out.
 func spelledOut(acronym names.Acronym, lines string, like []string) []string {
 	spelled := make([]string, 0, names.MaxSuggestions)
 	for lines != "" && len(spelled) < names.MaxSuggestions {

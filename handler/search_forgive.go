@@ -12,16 +12,16 @@ import (
 // (docs/contract.md, "Suggestions").
 const HeaderSearchSuggestion = "Search-Suggestion"
 
-// forgivingStatement is run when searchStatement found nothing. It returns one row: the release, the
-// matches of the last tier as searchStatement does, and, if there are none, the names that are
-// compared for suggestions: forms and labels in turn, with the record separator between them.
+// forgivingStatement runs when searchStatement found nothing. It returns one row: the release; the matches of the last
+// tier, as searchStatement returns them; and, if there are none, the names to compare for suggestions: forms and labels
+// in turn, with the record separator between them.
 //
 //	?1 the terms of the last tier   ?2 the words to be found anywhere, as a JSON array
 //	?3 those that begin a word      ?4 the limit
 //	?5 the terms of names like the query   ?6 how many names each of them may give
 //	?7 what the best of the matches begin with, spaces and "and" ignored
 //
-// After those, matches in which more of the words found anywhere begin a word come first.
+// Matches that begin with ?7 come first, then those in which more words of ?2 begin a word.
 //
 // docs/search.md, "Suggestions", has the method.
 const forgivingStatement = `
@@ -58,13 +58,12 @@ SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
       CROSS JOIN search_name n ON n.place = c.place
       ORDER BY c.place))`
 
-// maxCompared bounds the words that are looked for in names, of each of at most maxCandidates names: a word takes some 1 µs, and
-// 40 words of four characters in 2,000 names took 0.1 s (30 November 2026).
+// maxCompared bounds how many comparisons of a word with a name the last tier makes, beside maxCandidates names. One
+// takes about 1 µs: 40 words of four characters in 2,000 names took 0.1 s (30 November 2026).
 const maxCompared = "12000"
 
-// nearNames is about how many names are compared for suggestions: the comparison takes some 2 µs each in
-// the component. Each expression may give its part of them, so that one with many names does not
-// crowd out the others.
+// nearNames is about how many names are compared for suggestions; each takes about 2 µs in the component. Every
+// expression may give an equal share of them, so that one with many names does not crowd out the others.
 const nearNames = 240
 
 // forgivingArgs are the parameters of forgivingStatement.
@@ -78,7 +77,7 @@ func forgivingArgs(query string, limit int) []Value {
 	}
 }
 
-// furtherNames is how many names of each further expression are compared in addition if none of those is like the query.
+// furtherNames is how many names of each further expression are compared if none of the first ones is like the query.
 const furtherNames = 60
 
 // furtherArgs are the parameters of forgivingStatement that select names to compare, and no matches.
@@ -125,8 +124,8 @@ func nothing() answer { return answer{outcome: charge.NotFound, data: []byte("[]
 // maxSuggestion bounds a suggested name in the header, in bytes, so that the header stays small.
 const maxSuggestion = 500
 
-// alike returns the names that are most like a query, of those compared so far and those of the lines: forms and labels in turn,
-// as forgivingStatement returns them.
+// alike adds the names of lines, forms and labels in turn as forgivingStatement returns them, to those compared so far,
+// and returns the names that are most like the query.
 func alike(s *names.Suggestions, lines string) []string {
 	for lines != "" {
 		var name, label string
@@ -136,7 +135,7 @@ func alike(s *names.Suggestions, lines string) []string {
 	return s.Labels()
 }
 
-// cutName cuts a form and its label off lines that have them in turn.
+// cutName cuts a form and its label off the front of lines.
 func cutName(lines string) (name, label, rest string) {
 	name, lines, _ = strings.Cut(lines, "\x1e")
 	label, rest, _ = strings.Cut(lines, "\x1e")
@@ -159,8 +158,8 @@ func headerList(labels []string) string {
 	return string(value)
 }
 
-// appendHeaderString appends text as a string of a structured field (RFC 9651, section 3.3.3). What such
-// a string can't hold is percent-encoded, as is the percent sign.
+// appendHeaderString appends text as a string of a structured field (RFC 9651, section 3.3.3). Percent signs and what
+// such a string can't hold are percent-encoded.
 func appendHeaderString(dst []byte, text string) []byte {
 	const digits = "0123456789ABCDEF"
 	dst = append(dst, '"')

@@ -34,8 +34,9 @@ SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
     WHERE cin >= ?1 AND cin < ?1 || '~'
     ORDER BY cin LIMIT ` + maxNumberSuggestions + `))`
 
-// endNumberStatement finds the names of the first companies whose CINs end with ?1, all but the listing letter and the
-// industry. It steps from one of their beginnings to the next, of which there are some thousands, and looks up each.
+// endNumberStatement finds the names of the first companies whose CINs end with ?1, which is a CIN without its listing
+// letter and industry. It steps through the existing pairs of listing letter and industry, some thousands, and looks up
+// each with ?1.
 const endNumberStatement = `
 WITH RECURSIVE industry (begin) AS (
   SELECT (SELECT substr(min(cin), 1, 6) FROM company)
@@ -49,8 +50,8 @@ SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
     FROM industry CROSS JOIN company ON cin = begin || ?1
     LIMIT ` + maxNumberSuggestions + `))`
 
-// maxBegins bounds the beginnings of CINs that a search steps through. The 54,000 companies of the official files have 2,391;
-// 12,000 take 26 ms.
+// maxBegins bounds the pairs of listing letter and industry that a search steps through. The 54,000 companies of the
+// official files have 2,391; 12,000 take 26 ms.
 const maxBegins = "10000"
 
 // maxNumberSuggestions is names.MaxSuggestions, in SQL.
@@ -89,14 +90,14 @@ func lettersAndDigits(s string) string {
 	return fastbytes.Upper(string(kept))
 }
 
-// isInOnePiece reports whether a text has no separators, or a dash among them.
+// isInOnePiece reports whether a text has no separators, or at least a dash among them.
 func isInOnePiece(s string) bool {
 	s = strings.Trim(s, " .,;:()\"'")
 	return !strings.ContainsAny(s, " \t\u00a0.,;:/_") || strings.ContainsAny(s, "-‐‑–—")
 }
 
-// likeNumber suggests the names of records whose numbers resemble the one given in place of a name, or have it as a part. It
-// reports whether it has an answer: suggestions, or a failure.
+// likeNumber suggests the names of records whose number resembles, begins or ends with the one given instead of a name.
+// It reports whether it has an answer: suggestions, or a failure.
 func (c *call) likeNumber(name string) (answer, bool) {
 	only := lettersAndDigits(name)
 	statement, number := partOfNumber(only)
@@ -118,15 +119,15 @@ func (c *call) likeNumber(name string) (answer, bool) {
 	return nothing(), true
 }
 
-// Lengths of the parts of a CIN by which companies are suggested: of the beginning at least as far as the year, and of the
-// end from the state on.
+// Least lengths of a part of a CIN that finds companies: a beginning reaches at least to the year, an end from the
+// state on.
 const (
 	beginLength = 12
 	endLength   = 15
 )
 
-// partOfNumber returns the statement that finds companies by a part of their CIN, and that part as the statement takes
-// it; "" for text that is no such part. What lacks one character is a number with a mistake (numbersLike).
+// partOfNumber returns the statement that finds companies by the part of a CIN given, and its argument; "" for any
+// other text. A text that lacks just one character is left to numbersLike, as a number with a mistake.
 func partOfNumber(only string) (statement, part string) {
 	only = strings.TrimPrefix(only, "CIN")
 	if len(only) < beginLength || len(only) >= ident.CINLength-1 {
@@ -143,9 +144,9 @@ func partOfNumber(only string) (statement, part string) {
 	return "", ""
 }
 
-// numbersLike returns the numbers that an unknown one may have been meant as, likely ones first: an LLPIN
-// as it is, and the CINs that differ in look-alikes, in one part, in one digit, or by one character too
-// many or too few. It returns nil for text that is no number.
+// numbersLike returns the numbers that may have been meant by an unknown one, likely ones first: an LLPIN as it is, or
+// the CINs that differ in look-alikes, in one part, in one digit, or by one character too many or too few. It returns
+// nil for text that is no number.
 func numbersLike(only string) []string {
 	if llpin, ok := ident.LLPIN(only); ok {
 		return []string{llpin}
@@ -187,7 +188,7 @@ func countDigits(s string) (n int) {
 // numberList collects CINs, each once.
 type numberList struct{ numbers []string }
 
-// add adds a text if it is a CIN. The lists are short, and made for few queries.
+// add adds a text if it is a CIN. A linear search is enough: the lists are short, and few queries make one.
 func (l *numberList) add(s string) {
 	if cin, ok := ident.CIN(s); ok {
 		for _, known := range l.numbers {
@@ -205,7 +206,7 @@ const (
 	ownerships = "PTCPLCOPCNPLFTCFLCSGCGOIULTULLGATGAPPLN"
 )
 
-// other adds a CIN and those that differ from it in one part.
+// other adds a CIN, and all that differ from it in one part.
 func (l *numberList) other(cin string) {
 	l.add(cin)
 	for _, listing := range []string{"U", "L"} {

@@ -110,7 +110,7 @@ func (c *Client) attempt(ctx context.Context, made *call) (*answer, error) {
 		return nil, err
 	}
 	for name, values := range c.config.Header {
-		name = http.CanonicalHeaderKey(name) // a map may have any letters, and those of the call are set below
+		name = http.CanonicalHeaderKey(name) // the map's names may be in any case; the headers below replace them
 		request.Header[name] = append(request.Header[name], values...)
 	}
 	request.Header.Set("Authorization", "Bearer "+c.config.APIKey)

@@ -96,20 +96,20 @@ func New(config Config) (*Client, error) {
 	return &Client{config: config, base: strings.TrimRight(config.BaseURL, "/"), sleep: sleep}, nil
 }
 
-// isToken reports whether a header field may have a name (RFC 9110, section 5.6.2). With another each attempt would fail as
-// without a connection.
+// isToken reports whether name is a valid name of a header field (RFC 9110, section 5.6.2). With an invalid one each
+// attempt would fail as if there were no connection.
 func isToken(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) })
 }
 
-// hasControl reports whether no header field may have a value (RFC 9110, section 5.5).
+// hasControl reports whether value has a control character that no header field may hold (RFC 9110, section 5.5).
 func hasControl(value string) bool {
 	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// newHTTPClient keeps far fewer idle connections than an edge allows one address. It follows no
-// redirect: the API has none, and a key must not go to another host. It speaks HTTP/1.1 alone, where an attempt that times out
-// closes its connection. One of HTTP/2 that has become silent would be used for all retries and later calls.
+// newHTTPClient keeps far fewer idle connections than an edge allows one address. It follows no redirect: the API has
+// none, and a key must not go to another host. It speaks only HTTP/1.1, where an attempt that times out closes its
+// connection; a silent HTTP/2 connection would be reused for all retries and later calls.
 func newHTTPClient() *http.Client {
 	transport := http.DefaultTransport
 	if own, ok := transport.(*http.Transport); ok { // libraries that trace put another type in its place

@@ -2,20 +2,20 @@ package names
 
 import "strings"
 
-// Lengths of acronyms in letters. Two letters are those of too many names.
+// Lengths of acronyms, in letters. Two letters fit too many names.
 const (
 	minAcronym = 3
 	maxAcronym = 8
 )
 
-// byInitial are the letters in the order of how many words of names begin with them, the fewest first.
+// byInitial lists the letters by how many words of names begin with them, the fewest first.
 const byInitial = "xqyzujwvnkgodbrefhtmilcpas"
 
-// minor are words that an acronym leaves out or not: as ONGC and SAIL do, and legal endings.
+// minor are words that an acronym may skip: as ONGC and SAIL skip "and" and "of", and as most skip legal endings.
 const minor = " and of the for in to " + privateLimited + " llp opc "
 
-// Acronym is a query of one word that may be the first letters of the words of a name, as tngcl is of TRIPURA NATURAL
-// GAS CO LTD.
+// Acronym is a query of one word that may be the first letters of a name's words, as tngcl is for TRIPURA NATURAL GAS
+// CO LTD.
 type Acronym struct {
 	// Terms is an FTS5 expression for names with words of these first letters; Pattern is a GLOB pattern for those that
 	// have them in this order.
@@ -24,12 +24,12 @@ type Acronym struct {
 	letters string
 }
 
-// AcronymOf reads a form that Query made. It reports false if that is no acronym.
+// AcronymOf reads a form that Query made. It reports false if the form is no acronym.
 func AcronymOf(query string) (Acronym, bool) {
 	if !isPlainWord(query) || len(query) < minAcronym || len(query) > maxAcronym {
 		return Acronym{}, false
 	}
-	own := query // without the letters of a legal ending, which no term stands for
+	own := query // without the letters of a legal ending, which has no terms
 	if n := len(query) - 1; query[n] == 'l' && n >= minAcronym {
 		if own = query[:n]; query[n-1] == 'p' && n > minAcronym {
 			own = query[:n-1]
@@ -51,11 +51,11 @@ func AcronymOf(query string) (Acronym, bool) {
 // IsOnly reports whether the acronym can hardly be a misspelt word: it has no vowels.
 func (a Acronym) IsOnly() bool { return !strings.ContainsAny(a.letters, "aeiou") }
 
-// Matches reports whether the letters are the first ones of the words of a form that Name made.
+// Matches reports whether the acronym is the first letters of the words of a form that Name made.
 func (a Acronym) Matches(name string) bool { return a.areOf(name, false) || a.areOf(name, true) }
 
-// areOf reports the same, where the first letters of minor words are letters of the acronym if they can be, or only after
-// all other words.
+// areOf is Matches for one way of reading minor words: with also, they give a letter wherever it fits; without, they
+// are skipped, except those of "private limited".
 func (a Acronym) areOf(name string, also bool) bool {
 	at := 0
 	for name != "" {

@@ -5,19 +5,20 @@ import (
 	"strings"
 )
 
-// Forgiven is a query as the last tier reads it: names that contain each of its words, where a
-// plural is its singular, words may be joined or split, and "and" does not count.
+// Forgiven is a query as the last tier reads it: for names that contain each of its words, where singular and
+// plural are the same, words may be joined or split, and "and" does not count.
 type Forgiven struct {
 	// Terms selects the candidates; NoTerms if the query has no word of minInside characters.
 	Terms string
 	// Inside are words to find anywhere in a name, spaces ignored; Begins, words to find at
 	// the beginning of a word. Both are JSON arrays.
 	Inside, Begins string
-	// Start is what the best of the names begin with, spaces and "and" ignored: the words to the first plural.
+	// Start is what the best matches begin with, spaces and "and" ignored: the query's words up to the first
+	// plural, which is cut to its singular.
 	Start string
 }
 
-// minInside is the least length of a word that may stand inside another one. Shorter ones would be found
+// minInside is the least length of a word that is looked for inside other words. Shorter ones would be found
 // in any name.
 const minInside = 4
 

@@ -7,15 +7,15 @@ import (
 
 type letterName struct{ letter, name string }
 
-// letterNames are the names of letters as companies spell their initials, as in Vee Kay for VK. I, O and U are hardly spelled.
-// A name that another begins with comes after it.
+// letterNames are the names of letters as companies spell out their initials, such as Vee Kay for VK. I, O and U are
+// hardly ever spelled out. A name stands after the longer ones that begin with it.
 var letterNames = [...]letterName{
 	{"a", "aay"}, {"a", "ay"}, {"b", "bee"}, {"c", "cee"}, {"d", "dee"}, {"e", "ee"}, {"f", "eff"}, {"g", "gee"}, {"g", "jee"},
 	{"h", "aitch"}, {"j", "jay"}, {"k", "kay"}, {"l", "ell"}, {"l", "el"}, {"m", "em"}, {"n", "en"}, {"p", "pee"}, {"r", "aar"},
 	{"r", "ar"}, {"s", "ess"}, {"s", "es"}, {"t", "tee"}, {"v", "vee"}, {"x", "ex"}, {"y", "wye"}, {"z", "zed"}, {"z", "zee"},
 }
 
-// namesOf returns the names of a letter.
+// namesOf returns the ways to spell out a letter.
 func namesOf(letter string) (spelled []string) {
 	for _, n := range letterNames {
 		if n.letter == letter {
@@ -25,10 +25,10 @@ func namesOf(letter string) (spelled []string) {
 	return spelled
 }
 
-// maxInitials is how many letters are spelled out. Three with a vowel are mostly a word.
+// maxInitials is the most letters that are spelled out. Three letters with a vowel are mostly a word.
 const maxInitials = 3
 
-// initialsAt returns the first of several words that may be initials whose names a name has, -1 if none may.
+// initialsAt returns the index of the first word that may be initials which a name spells out; -1 if there is none.
 func initialsAt(words []string) int {
 	if len(words) < 2 {
 		return -1
@@ -46,7 +46,7 @@ func initialsAt(words []string) int {
 	})
 }
 
-// letterNamesIn returns the words with the names of letters for the first initials, nil if there are none.
+// letterNamesIn returns the words with the first initials spelled out; nil if there are none.
 func letterNamesIn(words []string) []string {
 	at := initialsAt(words)
 	if at < 0 {
@@ -60,8 +60,9 @@ func letterNamesIn(words []string) []string {
 	return spelled[:min(len(spelled), maxSounds)]
 }
 
-// lettersSpelled returns the words with letters for the first two names of letters or more in a row, which may be one word,
-// and for single letters after them: "vk" for "vee kay". It returns nil if there are none.
+// lettersSpelled is the reverse: it returns the words with letters in place of the first two or more names of letters
+// in a row, which may be one word, and of single letters after them: "vk" for "vee kay". It returns nil if there are
+// none.
 func lettersSpelled(words []string) []string {
 	for i := range words {
 		letters, n := "", i
@@ -82,8 +83,8 @@ func lettersSpelled(words []string) []string {
 	return nil
 }
 
-// lettersOf returns the letters whose names, one after another, are a word; "" if it is something else. The first name that
-// fits is the right one: where a shorter one fits too, its rest begins no other name. It does not call itself, since the
+// lettersOf returns the letters that a word spells out by their names; "" if it is another word. The first name that
+// fits is the right one: where a shorter one fits too, what follows that begins no name. It is not recursive, since the
 // component's stack is too small for a word of a dozen names.
 func lettersOf(word string) (letters string) {
 	for word != "" {
@@ -97,7 +98,8 @@ func lettersOf(word string) (letters string) {
 	return letters
 }
 
-// likeLetterNames asks for names that have the names of the letters of words[at], as words or as one, and the other words.
+// likeLetterNames asks for names that have the letters of words[at] spelled out, as several words or as one, and the
+// other words.
 func (l *list) likeLetterNames(words []string, at int) {
 	var each []string
 	joined := ""
@@ -118,7 +120,7 @@ func (l *list) likeLetterNames(words []string, at int) {
 	l.all(terms)
 }
 
-// leadingInitials returns the letters with which the first words of a name may begin, if the first of several words is such:
+// leadingInitials returns the first of several words if it may be initials, with which the first words of a name begin:
 // "gs" of GS Telecommunication. It returns "" for other queries.
 func leadingInitials(words []string) string {
 	if len(words) < 2 || len(words[0]) < 2 || len(words[0]) > maxInitials || !isPlainWord(words[0]) ||
@@ -128,7 +130,8 @@ func leadingInitials(words []string) string {
 	return words[0]
 }
 
-// likeInitials asks for names that begin with the first of the letters, have words with the others, and the other words.
+// likeInitials asks for names that begin with the first letter, and have words with the other letters and the other
+// words.
 func (l *list) likeInitials(letters string, others []string) {
 	var terms []string
 	for i := range len(letters) {
@@ -144,8 +147,8 @@ func (l *list) likeInitials(letters string, others []string) {
 	l.all(append(terms, quoted(markStart+letters[:1])))
 }
 
-// initialsCost is the cost of a name whose first words begin with the letters and that has the query's other words after
-// them. It reports false for any other.
+// initialsCost is the cost of a name whose first words begin with the letters and that has the query's other words
+// after them. It reports false for any other name.
 func (s *Suggestions) initialsCost(name string) (sum int, ok bool) {
 	var room [maxNameWords]string
 	words := appendWords(room[:0], name)

@@ -9,15 +9,15 @@ import (
 // names that are equally alike, the first stays first.
 type Suggestions struct {
 	words   []string
-	typed   []string       // the words as they were typed, nil if these are the same; see meant
+	typed   []string       // the words as they were typed, nil if they are the same; see meant
 	heard   bool           // the words are transliterated
-	tamil   bool           // from Tamil
+	tamil   bool           // and were in Tamil script
 	same    [][]string     // synonyms of each word
 	both    []string       // each word but the last, joined with the next one
 	kept    [][]string     // the words without the first or last ones; see less
-	site    string         // the name in an address; see siteOf
+	site    string         // the name in the address of a site; see siteOf
 	letters string         // see leadingInitials
-	others  []*Suggestions // of the other wordings
+	others  []*Suggestions // the same for other wordings of the query
 	found   [MaxSuggestions]suggestion
 	count   int
 	begun   few // the names that are not like the query, but begin with its first word
@@ -34,7 +34,7 @@ type suggestion struct {
 	begins bool // with the first word of the query
 }
 
-// few are the first of the names of a kind, and how many there are.
+// few holds the first names of a kind, and counts all of them.
 type few struct {
 	labels []string
 	count  int
@@ -46,7 +46,7 @@ func (f *few) add(label string) {
 	}
 }
 
-// suggested returns the names if there are few enough to tell something.
+// suggested returns the names, unless there are too many of the kind to mean something.
 func (f *few) suggested() []string {
 	if f.count > fewBegin {
 		return nil
@@ -54,7 +54,7 @@ func (f *few) suggested() []string {
 	return f.labels
 }
 
-// Costs of a difference, in halves of a letter.
+// Costs of differences. One wrong letter costs 2.
 const (
 	costLetter   = 2 // a letter that is wrong
 	costSpelling = 1 // another spelling of the same sound, and each letter of its plain form
@@ -69,14 +69,14 @@ const (
 	// fewer, one may be.
 	maxLetters = 2
 	shortWord  = 4
-	// A name may lack one word of a query of at least this many words, but not the first, if the others
-	// are nearly right. (For names that begin with fewer words, see less.)
+	// absentOf is the least number of words of a query of which a name may lack one, but not the first, if the others
+	// are nearly right. (For names that have only the beginning or the end of the query, see less.)
 	absentOf = 3
-	// Names that have only the first word of the query, of at least minFirst characters, are suggested if there are at
-	// most fewBegin of them, no others, and not only numbers after it.
+	// Names that share only the first word with the query are suggested if that has at least minFirst characters, other
+	// words than numbers follow it in the query, and there are at most fewBegin of them.
 	minFirst = 3
 	fewBegin = 6
-	// Of longer names and words only the beginning is compared.
+	// Longer names and words are cut to this many words and bytes before they are compared.
 	maxNameWords = 24
 	maxWord      = 32
 )
@@ -120,8 +120,7 @@ func (s *Suggestions) prepare() {
 	}
 }
 
-// Add compares the query with a name in its form, and keeps the label if the name is among the most
-// alike.
+// Add compares the query with a name's form, and keeps the label if the name is among the most alike.
 func (s *Suggestions) Add(name, label string) {
 	cost, ok := s.cost(name)
 	for _, wording := range s.others {
@@ -158,7 +157,7 @@ func (s *Suggestions) Add(name, label string) {
 	s.found[at] = suggestion{label, cost, s.begins(name)}
 }
 
-// addBegun notes a name that is not like the query if it begins with the first word of several, or has all the others.
+// addBegun notes a name that is not like the query if it begins with the query's first word, or has all the others.
 func (s *Suggestions) addBegun(name, label string) {
 	switch {
 	case s.heard:
@@ -171,12 +170,13 @@ func (s *Suggestions) addBegun(name, label string) {
 	}
 }
 
-// hasRest reports whether a name has all words of the query but the first in a row.
+// hasRest reports whether a name has all words but the first, in a row.
 func hasRest(name string, words []string) bool {
 	return len(words) >= absentOf && strings.Contains(" "+name+" ", " "+strings.Join(words[1:], " ")+" ")
 }
 
-// begins reports whether a name begins with the first word of the query and other words. Numbers after it tell names apart.
+// begins reports whether a name begins with the first of several words. If the others are all numbers it reports false:
+// numbers tell names apart.
 func (s *Suggestions) begins(name string) bool {
 	return beginsAs(name, s.words) || beginsAs(name, s.typed)
 }
@@ -186,8 +186,9 @@ func beginsAs(name string, words []string) bool {
 		slices.ContainsFunc(words[1:], isPlainWord)
 }
 
-// Labels returns the names that were kept, best first. If none of them begins with the first word, names that do take the last
-// place and what is left: another word for the same trade is as likely as a mistake in the first word.
+// Labels returns the suggested names, best first. If none of them begins with the query's first word, names that do
+// take the last place and any that is free: another word for the same trade is as likely as a mistake in the first
+// word.
 func (s *Suggestions) Labels() []string {
 	labels, right := make([]string, 0, MaxSuggestions), false
 	for _, f := range s.found[:s.count] {
@@ -204,8 +205,8 @@ func (s *Suggestions) Labels() []string {
 	return append(labels, begun[:min(len(begun), MaxSuggestions-len(labels))]...)
 }
 
-// cost is the sum of the distances of the query's words from their nearest words in the name. It
-// reports false for a name that is not like the query.
+// cost is the sum of the distances of the query's words from the nearest words of the name. It reports false for a name
+// that is not like the query.
 func (s *Suggestions) cost(name string) (sum int, ok bool) {
 	var room [maxNameWords]string
 	words := appendWords(room[:0], name)
@@ -236,7 +237,7 @@ func (s *Suggestions) cost(name string) (sum int, ok bool) {
 	return sum + costExtra*max(0, len(words)-len(s.words)+absent), alike && absent < len(s.words)
 }
 
-// wholeCost is the distance of a word from a name without its spaces and legal ending, with "and" or without.
+// wholeCost is the distance of a word from a name written as one word, without legal ending, and with or without "and".
 func wholeCost(typed, name string) int {
 	cost := costAbsent
 	for _, form := range [...]string{name, strings.ReplaceAll(name, " and ", " ")} {
@@ -272,7 +273,7 @@ func (s *Suggestions) join(costs *[maxSounds]int, words []string) {
 	}
 }
 
-// cutShort lowers the costs of words that begin a word of the name. Joined with a neighbour they would be more like it.
+// cutShort lowers the costs of words that begin a word of the name. It runs after join, which finds closer matches.
 func (s *Suggestions) cutShort(costs *[maxSounds]int, words []string) {
 	for i, typed := range s.words {
 		if costs[i] == costAbsent && len(typed) >= minBeginning && !s.heard {
@@ -286,8 +287,8 @@ func (s *Suggestions) cutShort(costs *[maxSounds]int, words []string) {
 // near reports whether words of these lengths may be the same word.
 func near(a, b int) bool { return a-b <= maxLetters && b-a <= maxLetters }
 
-// beginsWithLess reports whether a name begins with one of the shortened queries in kept; it must equal
-// one of a single word.
+// beginsWithLess reports whether a name begins with one of the shortened queries in kept, or equals one that is a
+// single word.
 func (s *Suggestions) beginsWithLess(words []string) bool {
 	for _, kept := range s.kept {
 		if len(kept) == 1 && len(words) == 2 && words[1] == "opc" {
@@ -300,7 +301,7 @@ func (s *Suggestions) beginsWithLess(words []string) bool {
 	return false
 }
 
-// appendWords appends the words of a name that are compared.
+// appendWords appends those words of a name that are compared.
 func appendWords(words []string, name string) []string {
 	for len(words) < maxNameWords && name != "" {
 		var word string
@@ -338,10 +339,10 @@ func (s *Suggestions) wordCost(typed, word string, last bool) int {
 	return cost
 }
 
-// minBeginning is the least length of a word cut short.
+// minBeginning is the least length of a word that may be cut short.
 const minBeginning = 3
 
-// lacksVowels reports whether at least three letters are those of a word without its vowels but the first letter.
+// lacksVowels reports whether typed, of at least three letters, is word without its vowels, the first letter aside.
 func lacksVowels(typed, word string) bool {
 	if len(typed) < minBeginning || len(typed) > len(word)-1 || !isPlainWord(typed) || typed[0] != word[0] {
 		return false
@@ -359,7 +360,7 @@ func lacksVowels(typed, word string) bool {
 	return at == len(typed)
 }
 
-// abbreviates reports whether letters of a word, with the first and the last one and at most one vowel, are what was typed,
+// abbreviates reports whether typed is letters of word in order, with the first and the last one and at most one vowel,
 // as mgmt, govt, dr and engrs are of management, government, doctor and engineers.
 func abbreviates(typed, word string) bool {
 	const longest, withVowel = 6, 4
@@ -380,8 +381,8 @@ func abbreviates(typed, word string) bool {
 	return vowels == 0 || vowels == 1 && len(typed) >= withVowel
 }
 
-// wordCost is the distance of a typed word from a word of a name, costAbsent if it is another word. The
-// last typed word may be a beginning.
+// wordCost is the distance of a typed word from a word of a name; costAbsent if they are different words. The last
+// typed word may be unfinished.
 func wordCost(typed, word string, last bool) int {
 	if typed == word {
 		return 0
@@ -405,7 +406,7 @@ func wordCost(typed, word string, last bool) int {
 	return cost
 }
 
-// allowed is how many letters may be wrong in words of two lengths.
+// allowed is how many letters may be wrong, by the lengths of both words.
 func allowed(one, other int) int {
 	if min(one, other) <= shortWord {
 		return 1
@@ -413,8 +414,8 @@ func allowed(one, other int) int {
 	return maxLetters
 }
 
-// distance is how many bytes must be added, left out, replaced or swapped with their neighbours to make
-// a of b; more than most, if it is more. Words are at most maxWord bytes.
+// distance is how many bytes must be added, removed, replaced or swapped with their neighbours to turn a into b; more
+// than most, if that is exceeded. Words have at most maxWord bytes.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) > most || len(b)-len(a) > most {
 		return most + 1
@@ -425,7 +426,7 @@ func distance(a, b string, most int) int {
 	}
 	for i := 1; i <= len(a); i++ {
 		row, before, twice := &rows[i%3], &rows[(i+2)%3], &rows[(i+1)%3]
-		first, last := max(1, i-most), min(len(b), i+most) // what is further off costs more
+		first, last := max(1, i-most), min(len(b), i+most) // cells further from the diagonal cost more than most
 		row[first-1] = most + 1
 		if first == 1 {
 			row[0] = i

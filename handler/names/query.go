@@ -18,7 +18,7 @@ import (
 // NoTerms is the empty list.
 const NoTerms = "[]"
 
-// maxTerms bounds a list. Of a longer text, this many runs of characters are taken, evenly spaced.
+// maxTerms bounds a list. Of a longer text, this many runs of characters are used, evenly spaced.
 const maxTerms = 8
 
 // ExactTerms selects the names that equal the query, or would without their legal ending.
@@ -31,7 +31,7 @@ func ExactTerms(query string) string {
 	return l.String()
 }
 
-// isWhole is an expression for the names that equal a form, or would without their legal ending.
+// isWhole is an expression for the names that equal a form, with or without their legal ending.
 func isWhole(form string) string {
 	terms := []string{whole(form)}
 	for _, ending := range legalEndings {
@@ -120,7 +120,7 @@ func WordsTerms(query string) string {
 	if !strings.HasPrefix(private, last) && !strings.HasPrefix(limited, last) {
 		l.begin(markBegin, last)
 		for _, w := range own {
-			if !strings.HasPrefix(w, last) { // else one word of the name may be both
+			if !strings.HasPrefix(w, last) { // if it did, one word of the name could match both
 				l.pairOfLast(w, last)
 			}
 		}
@@ -180,13 +180,13 @@ func (l *list) String() string { return "[" + string(l.text) + "]" }
 // add asks for a term. Terms have no characters that need an escape in JSON or FTS5.
 func (l *list) add(term string) { l.element(`\"` + term + `\"`) }
 
-// addOrEnd asks for a term, or for the ending, which has the term too.
+// addOrEnd asks for a term, or for the ending, which contains the term.
 func (l *list) addOrEnd(term string) {
 	l.element(`\"` + term + `\" OR \"` + markEnd + `\"`)
 }
 
-// addShort asks for a run of gramLen-1 characters: for any run of gramLen that begins with it,
-// or for the run itself at the end of a name, or, with orEnd, for the ending.
+// addShort asks for a run of gramLen-1 characters. That is any run of gramLen that begins with it,
+// or the run itself at the end of a name, or, with orEnd, the ending.
 func (l *list) addShort(text string, orEnd bool) {
 	expression := `\"` + text + `\"`
 	if len(text) == gramLen-1 {
@@ -281,8 +281,9 @@ func (l *list) pairOfLast(word, last string) {
 	}
 }
 
-// begin asks for the beginning of a word before the ending, or of a name with markStart, and for
-// a run at the end of the given text, or for all runs in it if it is long.
+// begin asks for the beginning of a word before the ending, or of a name with markStart. If the
+// word is longer than that, it also asks for a run at its end, or for all its runs if these two
+// would leave a gap.
 func (l *list) begin(mark, word string) {
 	begin := beginning(word)
 	l.add(mark + begin)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// indic transliterates the letter at each offset of a block in U+0900 to U+0D7F. The nine scripts have
-// the same letters at the same offsets of their blocks of 128. A dot stands for nothing.
+// indic transliterates the letter at each offset of a block of Unicode between U+0900 and U+0D7F. The nine
+// scripts have blocks of 128 with the same letters at the same offsets. A dot stands for nothing.
 var indic = strings.Fields(
 	". n n . a a a i i u u ri li e e e " +
 		"ai o o o au k kh g gh n ch chh j jh n t " +
@@ -20,7 +20,8 @@ var indic = strings.Fields(
 const (
 	firstIndic, lastIndic = 0x900, 0xD7F
 	indicBlock            = 0x80
-	// Offsets in a block: consonants, those of them that are said with the lips, vowel signs, and marks.
+	// Offsets in a block: consonants, the labial ones among them, letters with a nukta, single signs, and
+	// vowel signs.
 	firstConsonant, lastConsonant = 0x15, 0x39
 	firstLabial, lastLabial       = 0x2A, 0x2E
 	firstNukta, lastNukta         = 0x58, 0x5F
@@ -58,13 +59,14 @@ func inLatin(form string) (string, bool) {
 		}
 		if isIndicConsonant(offset) && next >= 0 && next != nukta && (next < firstSign || next > lastSign) ||
 			offset == nukta && next >= 0 && (next < firstSign || next > lastSign) {
-			b = append(b, 'a') // the vowel that is not written
+			b = append(b, 'a') // the vowel that a consonant has without a vowel sign
 		}
 	}
 	return string(b), true
 }
 
-// Tamil has one letter for the sounds of k and g, of t and d, of p, b and f, and of s, ch and j.
+// One Tamil letter stands for the sounds k and g, one for t and d, one for p, b and f, and one for s, ch
+// and j.
 const (
 	firstTamil, lastTamil = 0xB80, 0xBFF
 	tamilCha              = 'ச'
@@ -72,13 +74,13 @@ const (
 
 func isTamil(r rune) bool { return r >= firstTamil && r <= lastTamil }
 
-// tamilSounds are letters of a sound, and those that a Tamil letter may stand for besides.
+// tamilSounds has for each of these letters its usual sound, then the others that it may stand for.
 var tamilSounds = [...]string{"kg", "td", "pbf", "skj"}
 
-// maxTamil bounds the sounds that a Tamil word may have.
+// maxTamil bounds how many sounds a Tamil word may stand for.
 const maxTamil = 32
 
-// soundsOfTamil returns the sounds of the names' words that a word transliterated from Tamil may stand for.
+// soundsOfTamil returns all sounds that a word transliterated from Tamil may stand for.
 func soundsOfTamil(word string) []string {
 	sounds := []string{soundKey(word)}
 	for at := range len(sounds[0]) {
@@ -96,7 +98,7 @@ func soundsOfTamil(word string) []string {
 	return sounds
 }
 
-// foldTamil replaces the letters of a sound by those that Tamil writes for them.
+// foldTamil replaces each letter of a sound by the usual sound of the Tamil letter for it.
 func foldTamil(sound []byte) []byte {
 	for i, c := range sound {
 		for _, alike := range tamilSounds {
@@ -115,8 +117,8 @@ func isIndicConsonant(offset rune) bool {
 	return offset >= firstConsonant && offset <= lastConsonant || offset >= firstNukta && offset <= lastNukta
 }
 
-// heard transliterates the words of a query in an Indic script, without the legal ending, to find names
-// by their sound. It returns nil for other scripts.
+// heard transliterates the words of a query in an Indic script, so that names are found by their sound. The
+// legal ending is left out. It returns nil for other scripts.
 func heard(query string) []string {
 	latin, ok := inLatin(query)
 	if !ok {
@@ -134,7 +136,7 @@ func isHeardEnding(word string) bool {
 	return sound == soundKey(private) || sound == soundKey(limited) || sound == soundKey("pvt") || sound == soundKey("ltd")
 }
 
-// likeHeard asks for names that have the sounds of all words, or of all but one and a word that begins
+// likeHeard asks for names that have the sounds of all words, or of all but one and some word that begins
 // like that one.
 func (l *list) likeHeard(words []string, tamil bool) {
 	words = words[:min(len(words), likeWords)]
@@ -165,7 +167,7 @@ func (l *list) likeHeard(words []string, tamil bool) {
 	}
 }
 
-// firstLetters are the letters with which names may spell the first sound of a transliterated word.
+// firstLetters are the letters by which a name may spell the first sound of a transliterated word.
 func firstLetters(word string) string {
 	for _, alike := range [...]string{"kcq", "sczx", "jzgs", "zjs", "gj", "vwb", "bv", "fp", "pf", "td", "dt"} {
 		if word[:1] == alike[:1] {

@@ -14,11 +14,12 @@ import (
 // spelling, and in one consonant at most. Sounds under soundLen letters say too little for that;
 // words with such a sound have their plain form without one of its letters in addition.
 const (
-	// soundLen is the least length of a sound of which letters are left out, and by which alone a word is like another.
+	// soundLen is the least length of a sound that is compared without one of its letters, or that makes a word like
+	// another by itself.
 	soundLen = 4
-	// plainLen is the same for a plain form.
+	// plainLen is the least length of a plain form that is compared without one of its letters.
 	plainLen = 4
-	// keyLen bounds keys. Of longer sounds, the first keyLen+1 letters count.
+	// keyLen bounds keys: of a longer sound, only the first keyLen+1 letters count.
 	keyLen = 9
 )
 
@@ -49,7 +50,7 @@ func soundKey(word string) string {
 	return string(sound[:min(len(sound), keyLen)])
 }
 
-// eachKey calls do with the keys of a word; some may be repeated. A key is valid until do returns.
+// eachKey calls do with the keys of a word. A key may come more than once, and is valid until do returns.
 func eachKey(word string, do func(key []byte)) {
 	if !isPlainWord(word) {
 		do([]byte(soundKey(word)))
@@ -69,7 +70,7 @@ func eachKey(word string, do func(key []byte)) {
 	}
 }
 
-// leaveOut calls do with the beginning of text without each of its letters.
+// leaveOut calls do with the first keyLen+1 letters of text, each time without another one of them.
 func leaveOut(text []byte, do func(key []byte)) {
 	text = text[:min(len(text), keyLen+1)]
 	var key [keyLen]byte
@@ -83,7 +84,7 @@ func leaveOut(text []byte, do func(key []byte)) {
 	}
 }
 
-// maxSound bounds the part of a word that its sound is made of, in bytes.
+// maxSound bounds the part of a word from which its sound is made, in bytes.
 const maxSound = 24
 
 func isPlainWord(word string) bool {
@@ -167,8 +168,7 @@ func isVowel(word string, i int) bool {
 	return false
 }
 
-// isSilent reports whether the letter i, a consonant, is an "h" that is hardly heard: after or before a
-// consonant, or at the end.
+// isSilent reports whether the consonant at i is an "h" that is hardly heard: next to another consonant, or at the end.
 func isSilent(word string, i int) bool {
 	return word[i] == 'h' && i > 0 && (!isVowel(word, i-1) || i+1 == len(word) || !isVowel(word, i+1))
 }

@@ -5,24 +5,27 @@ import (
 	"strings"
 )
 
-// maxSounds bounds the words of a query that suggestions are searched by.
+// maxSounds bounds how many words of a query suggestions are compared with.
 const maxSounds = 6
 
-// LikeTerms select the names that are like the query, a form that Query made: a JSON array of
-// expressions, of which a name fulfils one, and their number, of a query with two readings that of its words as typed. They find a name
-//   - that has all words of the query but one, and, if these are not several, another that begins
-//     or ends as that one does;
+// LikeTerms selects the names that are like a query, given in the form that Query made. It returns a JSON array of
+// expressions, of which a name matches at least one, and their number; for a query with two readings, the number for
+// its words as typed. They find a name
+//   - that has all words of the query but one and, if there is just one other, a word that begins or
+//     ends as the missing one does;
 //   - whose words begin as those of the query do: one with the same three letters, the others with
 //     the same letter;
-//   - whose words sound the same, two of the query perhaps as one of the name, or the first perhaps as two of it;
+//   - whose words sound the same, where two words of the query may be one of the name, or the first
+//     one two of the name;
 //   - that has synonyms of the words, such as 9 for nine, or other wordings, such as 36 for thirty six;
 //   - that begins with the name in the address of a site;
 //   - that begins with the query without its last or first word or two, such as a place, or equals the
 //     first of two words;
-//   - that begins with the first word of several;
-//   - for a query of one word, whose first word has a key in common with it and begins or ends as it
-//     does, or that has a word of the same sound, or with the same beginning of five letters;
-//   - for a query in an Indic script, whose words sound the same, or all but one. A Tamil word has several sounds.
+//   - that begins with the first of several words;
+//   - for a query of one word: whose first word has a key in common with it and begins or ends as it
+//     does, or that has a word of the same sound, or with the same first five letters;
+//   - for a query in an Indic script: whose words sound the same, or all but one. A Tamil word has
+//     several sounds.
 func LikeTerms(query string) (terms string, count int) {
 	var l list
 	if words := heard(query); len(words) > 0 {
@@ -35,7 +38,7 @@ func LikeTerms(query string) (terms string, count int) {
 		return l.String(), l.count
 	}
 	others := l.count
-	l.like(typed) // give as many names as they would alone
+	l.like(typed) // adds as many names as these words would find by themselves
 	return l.String(), l.count - others
 }
 
@@ -75,7 +78,7 @@ func (l *list) like(whole []string) {
 	}
 }
 
-// likeWords is how many of the words the expressions ask for.
+// likeWords is how many words the expressions for several words use.
 const likeWords = 4
 
 func (l *list) likeWord(word string) {
@@ -95,11 +98,11 @@ func (l *list) likeWord(word string) {
 	l.element(quoted(markBegin+word[:prefixLen(word, beginLen)]) + " AND " + end)
 }
 
-// FurtherTerms select names that are less like the query, to be compared where LikeTerms select none that is alike: a JSON array
-// of expressions, NoTerms if there is none. They find a name
-//   - whose first word is like the first of several, or like the first two as one, and that has a word like the next, so that both
-//     may be wrong;
-//   - that has parts of a query of one word, spaces ignored: the name, or two of its words, which are joined and misspelt.
+// FurtherTerms selects names that are less like the query, to compare if none that LikeTerms selects is alike. It
+// returns a JSON array of expressions, NoTerms if there are none. They find a name
+//   - whose first word is like the first of several, or like the first two joined, and that has a word
+//     like the next one, so that both may be wrong;
+//   - that has parts of a query of one word, spaces ignored: its words were joined and misspelt.
 func FurtherTerms(query string) string {
 	if heard(query) != nil {
 		return NoTerms
@@ -120,13 +123,14 @@ func (l *list) further(words []string) {
 		}
 	default:
 		l.likeFirst(words)
-		if len(words) > 2 { // the first two may be one, and another one wrong
+		if len(words) > 2 { // the first two may be one word, and another one wrong
 			l.likeFirst(append([]string{words[0] + words[1]}, words[2:]...))
 		}
 	}
 }
 
-// likeJoined asks for names with two parts of a long word, of which a mistake may be in the third, or with the middle of it.
+// likeJoined asks for names with two of three parts of a long word, so that the third may have a mistake, or with its
+// middle.
 func (l *list) likeJoined(word string) {
 	n := len(word)
 	from := (n - wideLen) / 2
@@ -143,8 +147,8 @@ func (l *list) likeJoined(word string) {
 	l.element(end + " AND " + half)
 }
 
-// likeFirst asks for names whose first word has a key in common with the first word, and that have a word that begins or ends
-// as the second one does. So both may be wrong.
+// likeFirst asks for names whose first word has a key in common with the query's, and that have a word which begins or
+// ends as the second one does. So both may be wrong.
 func (l *list) likeFirst(words []string) {
 	var keys []string
 	eachKey(words[0], func(key []byte) {
@@ -154,7 +158,7 @@ func (l *list) likeFirst(words []string) {
 	})
 	second := words[1]
 	like := quoted(markBegin + second[:prefixLen(second, 2)])
-	if isPlainWord(second) && !strings.ContainsAny(second, "aeiou") { // abbreviated
+	if isPlainWord(second) && !strings.ContainsAny(second, "aeiou") { // perhaps an abbreviation
 		like = quoted(markBegin + second[:1])
 	}
 	if hasRunes(second, gramLen) {
@@ -163,36 +167,36 @@ func (l *list) likeFirst(words []string) {
 	l.unbounded("(" + anyOf(markKey, keys) + ") AND " + like)
 }
 
-// likeOthers asks for names that have the other words, and one that begins or ends as words[at] does, with
-// one expression for each part of it that may be right. Several others are asked for by the pairs of
-// their beginnings, which fewer names have than common words.
+// likeOthers asks for names that have all words but words[at], and one that begins or ends as that does, with one
+// expression for each part of it that may be right. Several other words are asked for by pairs of their beginnings,
+// which are rarer than common words.
 func (l *list) likeOthers(words []string, at int) {
 	word, others := words[at], slices.Delete(slices.Clone(words), at, at+1)
 	known := pairsOf(others)
 	switch {
 	case len(others) > 1:
-	case at == 0 && hasRunes(others[0], longBeginLen): // the last word may be a beginning, or a singular
+	case at == 0 && hasRunes(others[0], longBeginLen): // the last word may be unfinished, or a singular
 		known = []string{quoted(markBegin + beginning(others[0]))}
 	default:
 		known = []string{quoted(markWord + others[0])}
 	}
-	if at == 0 || len(others) == 1 { // of three words and more it is the same for each: all begin right
+	if at == 0 || len(others) == 1 { // for three words and more, each at would ask for the same names: all words begin right
 		l.all(append(known, quoted(pair(word, others[0]))))
 	}
 	if hasRunes(word, gramLen) {
 		l.all(append(known, quoted(word[suffixStart(word, gramLen):])))
 	}
 	begin := quoted(pairBegin(others[0], word))
-	if second := word[prefixLen(word, 1):]; second != "" { // the first letter is too many, or swapped
+	if second := word[prefixLen(word, 1):]; second != "" { // the first letter may be one too many, or swapped
 		begin += " OR " + quoted(pairBegin(others[0], second))
 	}
-	for _, alike := range [...]string{"zj", "jz", "jg", "gj"} { // or another of the same sound
+	for _, alike := range [...]string{"zj", "jz", "jg", "gj"} { // another letter of the same sound
 		if word[0] == alike[0] {
 			begin += " OR " + quoted(pairBegin(others[0], alike[1:]))
 		}
 	}
 	l.all(append(known, "("+begin+")"))
-	if len(others) > 1 { // the word is too many, or wrong at both ends
+	if len(others) > 1 { // the word may be one too many, or wrong at both ends
 		l.all(known)
 	}
 }
@@ -223,7 +227,7 @@ func (l *list) likeSynonyms(words []string) {
 	var terms []string
 	some := false
 	for _, w := range words {
-		term := quoted(markBegin + beginning(w)) // it may be misspelt
+		term := quoted(markBegin + beginning(w)) // not whole: it may be misspelt
 		if same := synonyms(w); same != nil {
 			some = true
 			term = "(" + anyOf(markWord, same) + ")"
@@ -235,7 +239,7 @@ func (l *list) likeSynonyms(words []string) {
 	}
 }
 
-// likeLess asks for names that begin with one of the shortened queries of less, or with the first word.
+// likeLess asks for names that begin with a shortened query (see less) or with the first word.
 func (l *list) likeLess(words []string) {
 	if len(words) > 1 {
 		first := "(" + nested([]string{quoted(markStart + beginning(words[0])), quoted(markWord + words[0])}) + ")"
@@ -253,9 +257,9 @@ func (l *list) likeLess(words []string) {
 	}
 }
 
-// less returns the words without the last or the first one or two, such as a place, while at least two
-// remain: fewer begin too many names. Of two words it returns the first. A state of two words is left out with the town
-// before it.
+// less returns the words without the last one or two, and without the first one or two, such as a place, as long as at
+// least two remain: fewer begin too many names. Of two words it returns the first. A state's name of two words is left
+// out together with the town before it.
 func less(words []string) (kept [][]string) {
 	const fewest = 2
 	if n := len(words); n > 2+fewest && isLongState(words[n-2:]) {
@@ -272,18 +276,18 @@ func less(words []string) (kept [][]string) {
 	return kept
 }
 
-// isLongState reports whether two words are a state's name, before which a town may stand.
+// isLongState reports whether two words are a state's name.
 func isLongState(words []string) bool {
 	return words[1] == "pradesh" || startsWith(words, []string{"tamil", "nadu"}) || startsWith(words, []string{"west", "bengal"})
 }
 
-// quoted is a term as an expression in JSON. Inlined where it is called, it would add 1.7 KB to the component (27 November 2026).
+// quoted makes an expression in JSON of a term. Inlined, it would add 1.7 KB to the component (27 November 2026).
 //
 //go:noinline
 func quoted(term string) string { return `\"` + term + `\"` }
 
-// likeSounds asks for names with words that sound like the query's, or in which one word sounds like two of these, or that
-// have the first letters of the first word, spaces ignored, and the sounds of the others.
+// likeSounds asks for names with words that sound like the query's. Two of the query's words may sound like one of the
+// name. Or the name has the first letters of the first word, spaces ignored, and words that sound like the others.
 func (l *list) likeSounds(words []string) {
 	expression := "(" + nested(soundsOf(words)) + ")"
 	for i := 1; i < len(words); i++ {
@@ -295,7 +299,7 @@ func (l *list) likeSounds(words []string) {
 		}
 		expression += " OR (" + nested(terms) + ")"
 	}
-	if hasRunes(words[0], longLen) { // the name may have two words for the first one
+	if hasRunes(words[0], longLen) { // the name may write the first word as two
 		expression += " OR (" + nested(append([]string{quoted(words[0][:prefixLen(words[0], longLen)])}, soundsOf(words[1:])...)) + ")"
 	}
 	l.unbounded(expression)
@@ -307,14 +311,13 @@ func soundsOf(words []string) (terms []string) {
 			terms = append(terms, sound)
 		}
 	}
-	slices.SortFunc(terms, func(a, b string) int { return len(b) - len(a) }) // longer ones are mostly rarer
+	slices.SortFunc(terms, func(a, b string) int { return len(b) - len(a) }) // long sounds are mostly rarer
 	return terms
 }
 
-// all asks for names that match all of the expressions, the rarest first if possible. FTS5 reads the lists
-// of all parts of an AND in step. So the ANDs are nested: a common part is read only at the names that
-// match the parts before it, in a half to a fifth of the time. The NOT between them keeps FTS5 from
-// flattening the nested ANDs.
+// all asks for names that match all of the expressions, the rarest first if possible. FTS5 reads the lists of all parts
+// of an AND in step, so the ANDs are nested: a common part is read only at the names that match the parts before it.
+// This takes a half to a fifth of the time. The NOT between them keeps FTS5 from flattening the nested ANDs.
 func (l *list) all(expressions []string) { l.unbounded(nested(expressions)) }
 
 func nested(expressions []string) string {
@@ -331,8 +334,9 @@ func nested(expressions []string) string {
 // noName is a term that no name has.
 const noName = `\"` + markSound + `\"`
 
-// suggestible returns the words of a query by which names like it are found. The legal ending and what follows
-// it, such as an address, are left out, and so are the word "the" at the beginning and a pincode at the end.
+// suggestible returns the words of a query by which similar names are found. It leaves out the legal ending and what
+// follows it, such as an address, the words of leading, the path of a site's address, a pincode at the end, and common
+// words.
 func suggestible(query string) []string {
 	words := strings.Split(query, " ")
 	words = words[:len(words)-endingOf(words)]
@@ -343,7 +347,7 @@ func suggestible(query string) []string {
 	for len(words) > 1 && slices.Contains(leading, words[0]) {
 		words = words[1:]
 	}
-	if address { // without its path
+	if address { // leave out its path
 		words = words[:len(words)-pathOf(words)]
 	}
 	if last := words[len(words)-1]; len(words) > 1 && isPincode(last) {
@@ -361,8 +365,9 @@ func suggestible(query string) []string {
 	return kept
 }
 
-// meant returns the suggestible words of a query without what is seldom of the name at their end and with letters for the digits
-// that were misread, but not in the address of a site, and as they were typed if these differ.
+// meant returns the suggestible words of a query as they were probably meant: digits that were misread for letters are
+// replaced, and what follows a word of behind or "group of companies" is cut off. typed are the words before that, nil
+// if they are the same. The address of a site stays as it is.
 func meant(query string) (words, typed []string) {
 	typed = suggestible(query)
 	if siteOf(typed) != "" {
@@ -382,11 +387,11 @@ func meant(query string) (words, typed []string) {
 	return words, typed
 }
 
-// leading are words before a name that are not part of it: M/s in full, the beginning of a site's address, and that of
-// "CIN number of".
+// leading are words before a name that are not part of it: "M/s" in full, the beginning of a site's address or of "CIN
+// number of".
 var leading = []string{"the", "messrs", "http", "https", "www", "cin", "formerly", "erstwhile"}
 
-// behind are words behind which, and behind a name, seldom stands more of it: the name that it had, its tax number.
+// behind are words after which a query seldom has more of the name: a former name, a tax number.
 var behind = []string{"formerly", "erstwhile", "gstin"}
 
 var groupOfCompanies = []string{"group", "of", "companies"}
@@ -395,7 +400,7 @@ func isPincode(word string) bool {
 	return len(word) == 6 && word[0] != '0' && strings.Trim(word, "0123456789") == ""
 }
 
-// nearly reports whether a word is a misspelling of the other, or its beginning.
+// nearly reports whether a word is a misspelling or the beginning of the other.
 func nearly(word, other string) bool {
 	return hasRunes(word, beginLen) && (strings.HasPrefix(other, word) || len(word) > 4 && distance(word, other, 2) <= 2)
 }

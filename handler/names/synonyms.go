@@ -2,8 +2,8 @@ package names
 
 import "slices"
 
-// synonymous lists words of the same meaning: numbers with their ordinal and Roman forms of two letters and more, the old and
-// new names of cities, and spellings of brands whose letters sound otherwise elsewhere.
+// synonymous lists words with the same meaning: numbers with their ordinals and Roman numerals of two letters and more,
+// old and new names of cities, and brand spellings that the sound of a word does not cover.
 var synonymous = [...][]string{
 	{"1", "one", "1st", "first"}, {"2", "two", "2nd", "second", "ii"}, {"3", "three", "3rd", "third", "iii"},
 	{"4", "four", "4th", "fourth", "iv"}, {"5", "five", "5th", "fifth"}, {"6", "six", "6th", "sixth", "vi"},
@@ -22,7 +22,7 @@ var shortened = [...][]string{
 	{"const", "construction", "constructions"}, {"fpc", "producer"}, {"fpo", "producer"},
 }
 
-// synonyms returns the words that a typed word may stand for, nil if it is only itself.
+// synonyms returns the words that a typed word may stand for; nil if only for itself.
 func synonyms(typed string) []string {
 	for _, words := range synonymous {
 		if slices.Contains(words, typed) {

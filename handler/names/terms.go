@@ -51,8 +51,8 @@ const (
 	markSound = "~"
 	markKey   = markSound + markStart
 
-	// TermMarks are the characters that the index's tokenizer must take as parts of a
-	// term, besides ASCII letters and digits and everything outside ASCII.
+	// TermMarks are the characters that the index's tokenizer must accept in a term, besides ASCII letters and
+	// digits and everything outside ASCII.
 	TermMarks = "=.^_$!~"
 )
 
@@ -62,8 +62,8 @@ const (
 	privateLimited = private + " " + limited
 )
 
-// Lengths of terms in characters. A query asks for the longest ones that it has, which the
-// fewest names share; the others are for short queries.
+// Lengths of terms, in characters. A query asks for the longest terms that it has, which the fewest names share;
+// the others serve short queries.
 const (
 	beginLen     = 3 // the longest of the short beginnings
 	longBeginLen = 5
@@ -74,8 +74,8 @@ const (
 	wholeLen     = 32
 )
 
-// pairReach is how many words before a word form pairs with it. It covers every registered name
-// known, while a name of a thousand words does not get a million pairs.
+// pairReach is how far back a word forms pairs with the words before it. It covers every registered name known, and
+// keeps a name of a thousand words from making a million pairs.
 const pairReach = 16
 
 // AppendTerms appends the terms of a form that Name made, a space after each. A term may be
@@ -188,10 +188,9 @@ func pairBegin(word, other string) string {
 	return word[:prefixLen(word, beginLen)] + markBegin + other[:prefixLen(other, 1)]
 }
 
-// appendGrams appends each run of gramLen characters of text, and the shorter ones at its end
-// of at least shortest characters. Three ASCII characters before one outside ASCII are a term
-// too, since a search for three characters asks only for the runs with an ASCII character after
-// them (see list.addShort).
+// appendGrams appends each run of gramLen characters of text, and the shorter ones at its end of at least shortest
+// characters. Three ASCII characters before one outside ASCII are a term too, since a search for three characters
+// asks only for runs with an ASCII character after them (see list.addShort).
 func appendGrams(dst []byte, text string, shortest int) []byte {
 	for i := range text {
 		if !hasRunes(text[i:], shortest) {

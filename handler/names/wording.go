@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// otherWording returns a query's words with their numbers as words instead of digits, or the reverse, and short forms of
-// states and trades in full, or the reverse: "36 events" for "thirty six events", "jammu kashmir bank" for "jk bank". It returns nil
-// if there is nothing to change.
+// otherWording returns a query's words with numbers in words instead of digits and short forms of states and trades in
+// full, or the reverse of either: "36 events" for "thirty six events", "jammu kashmir bank" for "jk bank". It returns
+// nil if there is nothing to change.
 func otherWording(words []string) []string {
 	other := make([]string, 0, maxSounds)
 	changed := false
@@ -31,7 +31,7 @@ func otherWording(words []string) []string {
 	return other[:min(len(other), maxSounds)]
 }
 
-// shortForms are short forms of states and trades, and the words for which names have them.
+// shortForms are short forms of states and trades, with the words that names have for them.
 var shortForms = [...]struct{ short, full []string }{
 	{[]string{"jk"}, []string{"jammu", "kashmir"}}, {[]string{"j", "k"}, []string{"jammu", "kashmir"}},
 	{[]string{"hp"}, []string{"himachal"}}, {[]string{"up"}, []string{"uttar", "pradesh"}}, {[]string{"mp"}, []string{"madhya", "pradesh"}},
@@ -42,7 +42,7 @@ var shortForms = [...]struct{ short, full []string }{
 	{[]string{"realty"}, []string{"real", "estate"}},
 }
 
-// shortFormAt returns how many words at the beginning have a short form or are one, and the other form of it.
+// shortFormAt returns how many of the first words are a short form or its full form, and the other of the two.
 func shortFormAt(words []string) (n int, instead []string) {
 	for _, form := range shortForms {
 		switch {
@@ -55,9 +55,10 @@ func shortFormAt(words []string) (n int, instead []string) {
 	return 0, nil
 }
 
-// misread returns a word with letters in place of the digits that a bad photo or a scanner takes for them: "logistics" of
-// l0gist1cs. Behind a vowel or an l, and before a vowel at the beginning, a 1 was an l, else an i. A word of which half are digits, with two
-// at its end or with others stays as it is, as does an ordinal number.
+// misread returns a word with letters in place of digits that a bad photo or a scanner reads for them: "logistics" for
+// l0gist1cs. A 1 becomes an l after a vowel, before a vowel at the beginning, and after a 1 that became one; else an i.
+// A word stays as it is if half of it are digits, if it ends in two of them, if it has other digits, or if it is an
+// ordinal number.
 func misread(word string) string {
 	if _, _, number := digitsOf(word); number || len(strings.TrimRight(word, "0158")) < len(word)-1 {
 		return word
@@ -88,7 +89,7 @@ func startsWith(words, begin []string) bool {
 	return len(words) >= len(begin) && slices.Equal(words[:len(begin)], begin)
 }
 
-// The words of numbers, and of ordinal numbers: those below twenty, and the tens. Each is at the place of its number.
+// The words for numbers and ordinals: those below twenty, and the tens. Each stands at the index of its number.
 var (
 	units = []string{
 		"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine",
@@ -102,10 +103,10 @@ var (
 	ordinalTens = []string{"-", "-", "twentieth", "thirtieth", "fortieth", "fiftieth", "sixtieth", "seventieth", "eightieth", "ninetieth"}
 )
 
-// maxNumber bounds the numbers that are written otherwise.
+// maxNumber bounds the numbers that are converted.
 const maxNumber = 999
 
-// numberAt returns how many words at the beginning are a number, and the other form of it.
+// numberAt returns how many of the first words are a number, and the same number in the other form.
 func numberAt(words []string) (n int, instead []string) {
 	if number, ordinal, ok := digitsOf(words[0]); ok {
 		return 1, inWords(number, ordinal)
@@ -171,13 +172,13 @@ func inWords(number int, ordinal bool) (words []string) {
 	return words
 }
 
-// isNumeral reports whether a word is a part of a number in words, which may be said twice: "six sixty six".
+// isNumeral reports whether a word is part of a number in words. Such a word may occur twice: "six sixty six".
 func isNumeral(word string) bool {
 	return word != "-" && (slices.Contains(units, word) || slices.Contains(tens, word))
 }
 
-// spelled reads a number in words at the beginning of words, and how many they are: also "three sixty", "three six five"
-// and "one nine four seven".
+// spelled reads a number in words at the beginning of words, and returns how many words it takes. It knows "three
+// sixty", "three six five" and "one nine four seven" too.
 func spelled(words []string) (number int, ordinal bool, n int) {
 	if at := slices.Index(units[:10], words[0]); at > 0 && len(words) > 1 {
 		switch {
@@ -185,7 +186,7 @@ func spelled(words []string) (number int, ordinal bool, n int) {
 			number, n = 100*at, 2
 		case slices.Index(tens, words[1]) > 1:
 			number, n = 100*at, 1
-		default: // digit by digit, up to a year
+		default: // digit by digit, up to the four digits of a year
 			digits := 1
 			for number = at; digits < min(len(words), 4); digits++ {
 				next := slices.Index(units[:10], words[digits])
@@ -228,8 +229,8 @@ func spelled(words []string) (number int, ordinal bool, n int) {
 	return number, false, n
 }
 
-// likeOtherwise asks for names with the words of another wording: its numbers whole, the others by their beginnings. A hundred
-// before other numbers may be left out, as in "three sixty degree".
+// likeOtherwise asks for names with the words of another wording: short ones whole, others by their beginnings. Among
+// four words or more, "hundred" may be left out, as in "three sixty degree".
 func (l *list) likeOtherwise(words []string) {
 	const hundredLeftOut = 4
 	var terms []string
@@ -245,14 +246,14 @@ func (l *list) likeOtherwise(words []string) {
 			terms = append(terms, term)
 		}
 	}
-	slices.SortFunc(terms, func(a, b string) int { return len(b) - len(a) }) // longer ones are mostly rarer
+	slices.SortFunc(terms, func(a, b string) int { return len(b) - len(a) }) // long terms are mostly rarer
 	l.all(terms)
 }
 
-// schemes begin the address of a site.
+// schemes are the words that begin the address of a site.
 var schemes = []string{"http", "https", "www"}
 
-// pathOf returns how many words follow the last part of a site's address, which are of its path.
+// pathOf returns how many words follow the domain of a site's address: those of its path.
 func pathOf(words []string) int {
 	for i, w := range words {
 		if i > 0 && slices.Contains(domains, w) && !(i+1 < len(words) && slices.Contains(domains, words[i+1])) {
@@ -262,8 +263,8 @@ func pathOf(words []string) int {
 	return 0
 }
 
-// siteOf returns the name in the address of a site or a mailbox, of at least longLen characters, among the words of a
-// query: "goashipyard" of cs@goashipyard.co.in. It returns "" for other queries.
+// siteOf returns the name in the address of a site or a mailbox, if it has at least longLen characters: "goashipyard"
+// for cs@goashipyard.co.in. It returns "" for other queries.
 func siteOf(words []string) string {
 	n := len(words)
 	if n < 2 || !slices.Contains(domains, words[n-1]) {
@@ -278,13 +279,13 @@ func siteOf(words []string) string {
 	return words[n-1]
 }
 
-// The last parts of the addresses of companies, and the ones before .in, in the form of a query.
+// Top-level domains of companies, and the second-level ones before them, as words of a form.
 var (
 	domains      = []string{"com", "in", "org", "net", "biz", "info"}
 	secondLevels = []string{"co", "company", "org", "net", "firm"}
 )
 
-// likeSite asks for names that begin with the name in an address, which joins their words.
+// likeSite asks for names that begin with the words joined in a site's name.
 func (l *list) likeSite(site string) {
 	var runs list
 	runs.runs(site)

@@ -66,7 +66,7 @@ func (l List) Contains(text string) bool {
 	}
 }
 
-// begins reports whether the first bits of an address are those of a prefix.
+// begins reports whether an address begins with the first bits of prefix.
 func begins(address []byte, prefix string, bits int) bool {
 	whole := bits / 8
 	for i := range whole {
