@@ -14,8 +14,8 @@ import (
 // negative matches a number below zero, which kong takes for a flag. No flag of ours begins like it.
 var negative = regexp.MustCompile(`^-\d`)
 
-// prepareArguments prepares the arguments for kong. It joins a flag and a number below zero, so that the command can say
-// which numbers are allowed, and refuses an empty value where it would be read as another one than was meant.
+// prepareArguments prepares the arguments for kong. It joins a flag and a number below zero, so that the command can
+// say which numbers are allowed. It refuses an empty value for a flag that would misread it; see needsText.
 func prepareArguments(args []string, root *kong.Node) (joined []string, err error) {
 	flags := flagsOf(root)
 	for i := 0; i < len(args); i++ {
@@ -56,8 +56,8 @@ func flagsOf(root *kong.Node) map[string]*kong.Flag {
 	return flags
 }
 
-// needsText reports whether a flag takes a text that can't be empty: kong reads an empty path as the current directory, and
-// a command would read any other as the flag left out, such as the day of an import as today.
+// needsText reports whether a flag needs a text that is not empty. Kong reads an empty path as the current directory. A
+// command would read any other empty text as the flag left out: the day of an import, for example, as today.
 func needsText(flag *kong.Flag) bool {
 	return flag.Tag.Type == "path" || slices.Contains([]string{"FILE", "DIR", "FILE|URL", "DATE", "KEY", "RELEASE", "NETWORK", "NAME|IP"}, flag.PlaceHolder)
 }

@@ -144,14 +144,16 @@ func misuse(err error) error {
 	return hint.With(err, "%s", advice)
 }
 
-// negativeNumber is the error of one that is given where only flags begin with a minus sign.
+// negativeNumber matches kong's error about a negative number where it expects a flag.
 var negativeNumber = regexp.MustCompile(`^unknown flag -[0-9]`)
 
-// dryRun is the variable that --dry-run has not: who sets it must not find that something was written.
+// dryRun is the environment variable that --dry-run would have. It is refused: whoever sets it must not find
+// that something was written after all.
 var dryRun = variableOf("dry-run")
 
-// checkEnvironment warns of variables with our prefix that do nothing: they may be misspelt, be named after a
-// flag that has none, or be set by a container platform for a service called regedge. It refuses dryRun.
+// checkEnvironment warns of variables with our prefix that do nothing. They may be misspelt, be named after a
+// flag that takes no variable, or be set by a container platform for a service called regedge. It refuses
+// dryRun.
 func (m *Main) checkEnvironment(root *kong.Node) error {
 	var known []string
 	lineOnly := map[string]string{} // flags without a variable, by the name that it would have

@@ -18,14 +18,14 @@ type removing struct {
 	Yes bool `env:"-" help:"Do not ask. Needed where there is no terminal to ask at."`
 }
 
-// replacing are the flags of a change that is asked about at a terminal, and made where there is none: scripts made it
-// before there was a question.
+// replacing are the flags of a change that asks for confirmation only at a terminal. Elsewhere it is made at once:
+// scripts ran it before there was a question.
 type replacing struct {
 	changing
 	Yes bool `env:"-" help:"Do not ask at a terminal."`
 }
 
-// confirm is that of removing, at a terminal.
+// confirm asks as removing does, but only at a terminal.
 func (c *replacing) confirm(ctx context.Context, m *Main, question func(context.Context, *writer.Client) (string, error)) error {
 	if !m.asksAtTerminal() {
 		return nil
@@ -34,10 +34,10 @@ func (c *replacing) confirm(ctx context.Context, m *Main, question func(context.
 	return asks.confirm(ctx, m, question)
 }
 
-// confirm asks for confirmation at a terminal. question reads from the writer what the change will do,
-// and fails if it cannot be made: the thing is unknown, or gone (errGone). A command run again under its
-// --idempotency-key goes on then: its own first run may have removed the thing, and the writer repeats
-// that answer. An empty question means that nothing is taken away.
+// confirm asks for confirmation at a terminal. question reads from the writer what the change will do; it fails if the
+// change cannot be made because its object is unknown or gone (errGone). But a command that is run again under its
+// --idempotency-key then goes on: its first run may have removed the object, and the writer repeats that answer. An
+// empty question means that nothing is taken away.
 func (c *removing) confirm(ctx context.Context, m *Main, question func(context.Context, *writer.Client) (string, error)) error {
 	if c.IdempotencyKey != "" && c.Yes {
 		return nil
@@ -76,7 +76,7 @@ func (m *Main) confirm(ctx context.Context, yes bool, asked string) error {
 	return nil
 }
 
-// errGone means that the thing in question is gone already.
+// errGone means that what the change is about is gone already.
 var errGone = errors.New("it is gone already")
 
 // gone makes an error match errGone and keeps its text.
@@ -98,7 +98,7 @@ func revokeQuestion(id int64) func(context.Context, *writer.Client) (string, err
 		}
 		a, err := w.Account(ctx, k.Account)
 		does, keeps := "Calls with it get 401 within seconds", a.Keys-1
-		if k.Expired { // which is none of the active ones
+		if k.Expired { // an expired key does not count as active
 			does, keeps = "It has expired", a.Keys
 		}
 		return fmt.Sprintf("Revoke key %d%s of account %d (%s) for ever? %s; the account keeps %s.",
@@ -115,7 +115,7 @@ func suspendQuestion(id int64) func(context.Context, *writer.Client) (string, er
 	}
 }
 
-// takeQuestion says what taking credits leaves.
+// takeQuestion says how many credits would be taken, and how many would be left.
 func takeQuestion(id, amount int64, atMost bool) func(context.Context, *writer.Client) (string, error) {
 	return func(ctx context.Context, w *writer.Client) (string, error) {
 		a, err := w.Account(ctx, id)
@@ -150,12 +150,12 @@ func retireQuestion(name string, oldEpochs bool) func(context.Context, *writer.C
 	}
 }
 
-// tokenQuestion says what another token of a node does. One that was never used is nobody's loss.
+// tokenQuestion says what replacing the token of a node does. It asks nothing about a token that was never used.
 func tokenQuestion(name string) func(context.Context, *writer.Client) (string, error) {
 	return func(ctx context.Context, w *writer.Client) (string, error) {
 		n, err := findNode(ctx, w, name)
 		if err != nil || n.Retired || n.Epoch == 0 && n.Seen.IsZero() {
-			return "", err // the writer refuses a retired one
+			return "", err // the writer refuses a retired node
 		}
 		return fmt.Sprintf("Replace the token of node %s? It is %s (last seen: %s). The writer refuses the old token at once: until its edge has the new one, it serves on what it was leased, and then answers no live key.",
 			name, nodeState(n), seen(n)), nil

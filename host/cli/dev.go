@@ -175,11 +175,11 @@ func (n *devNode) run(ctx context.Context) (err error) {
 	return service.Run(ctx, append(first, node.Services()...)...)
 }
 
-// inProcess is the address of a writer that is called without a network.
+// inProcess stands for the address of a writer in this process, which is called without a network.
 const inProcess = "http://writer.internal"
 
-// exampleStatement finds a company of the official data with as many fields as possible: a live
-// key does not see the sandbox's made-up ones. It looks at some, since a registry may have millions.
+// exampleStatement finds a company of the official data with as many fields as possible, since a live key does
+// not see the sandbox's made-up ones. It looks at only some, since a registry may have millions.
 const exampleStatement = `
 SELECT c.cin, c.company_name FROM (SELECT * FROM company ORDER BY cin LIMIT 1000) c
 ORDER BY c.company_name LIKE '%MADE-UP%', c.status <> 'ACTIVE', NOT EXISTS (
@@ -247,8 +247,8 @@ func programName() string {
 	return typedName(path)
 }
 
-// typedName returns what starts the program at a path: its name alone where a shell finds that. go run puts its
-// build into a folder named go-build.
+// typedName returns what to type to start the program at a path: only its name if a shell finds that. go run
+// puts its build into a folder named go-build.
 func typedName(path string) string {
 	if strings.Contains(path, "go-build") {
 		return "go run ./host"

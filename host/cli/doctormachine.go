@@ -62,7 +62,7 @@ func (c *doctorMachine) Run(ctx context.Context, m *Main) error {
 	return tell(m, findings, c.JSON)
 }
 
-// examineStandby looks whether the ledger of this machine is shipped. It needs nothing of a service's environment.
+// examineStandby checks whether the ledger of this machine is shipped. It needs no service's environment.
 func (c *doctorMachine) examineStandby(ctx context.Context, m *Main, services []units.Service) ([]doctor.Finding, error) {
 	config, err := units.Shipping(c.Units)
 	if err != nil {
@@ -83,11 +83,12 @@ func (c *doctorMachine) examineStandby(ctx context.Context, m *Main, services []
 // passedOn are the variables of this process that the examination of a service needs.
 var passedOn = []string{"PATH", "HOME", "TMPDIR"}
 
-// The examination of one service may take examineLimit timeouts of an answer, since several of its checks may take one, and
-// examineOwn beside them, to start and to watch for a sign of life.
+// Examining one service may take examineLimit times the timeout of an answer, since several of its checks may run into
+// it, and examineOwn more to start and to watch for a sign of life.
 const examineLimit, examineOwn = 30, 5 * time.Second
 
-// examine runs the examination of one service. A file that hangs, as on a network disk, must not hide what is found of others.
+// examine runs the examination of one service in a process of its own, so that a file that hangs, as on a network disk,
+// does not hide what is found about the other services.
 func (c *doctorMachine) examine(ctx context.Context, m *Main, program string, s units.Service) []doctor.Finding {
 	if s.Missing != "" {
 		e := &doctor.Exam{Service: serviceName(s, s.Command)}
@@ -116,7 +117,7 @@ func (c *doctorMachine) examine(ctx context.Context, m *Main, program string, s 
 	var err error
 	select {
 	case err = <-ended:
-	case <-limited.Done(): // it was killed, which a process that waits for a disk does not obey
+	case <-limited.Done(): // the process was killed, but waits for a disk and does not end
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -175,15 +175,15 @@ func (f *edgeFlags) logger(m *Main, text bool, closers *service.Closers) (*slog.
 // brokenPipes takes the signals of writes to pipes whose readers have ended.
 var brokenPipes = make(chan os.Signal, 1)
 
-// outliveReader keeps this process when the reader of its log ends: the signal of the next write would end it
-// (os/signal, "SIGPIPE"), as is right for other commands. The write fails all the same.
+// outliveReader keeps this process alive when the reader of its log ends. By default the signal of the next
+// write would end it (os/signal, "SIGPIPE"), as is right for other commands. The write fails all the same.
 func outliveReader() { signal.Notify(brokenPipes, syscall.SIGPIPE) }
 
-// flushed returns what writes the rest of a log at the end.
+// flushed returns a function that writes what is left of a log.
 func flushed(buffer *server.LogBuffer) func() error {
 	return func() error {
 		err := buffer.Flush()
-		if err == server.ErrLogHangs || errors.Is(err, syscall.EPIPE) { // which could not be told, and is no reason to stay
+		if err == server.ErrLogHangs || errors.Is(err, syscall.EPIPE) { // nobody can be told, and waiting would not help
 			return nil
 		}
 		return err
@@ -195,7 +195,7 @@ func tellLost(buffer *server.LogBuffer, log *slog.Logger) {
 	buffer.Lost = func(n int64) { log.Warn("lines of this log were dropped, since nobody took them", "lines", n) }
 }
 
-// logLines is the log of a service that logs little, which must not wait for a reader that hangs.
+// logLines is the log of a service that logs little. It never waits for a reader that hangs.
 func (m *Main) logLines() *slog.Logger {
 	outliveReader()
 	buffer := server.NewLogLines(m.Stderr)
@@ -204,7 +204,7 @@ func (m *Main) logLines() *slog.Logger {
 	return log
 }
 
-// passedOn takes the output of a program that this process runs, which would hang when nobody took it.
+// passedOn takes the output of a program that this process runs; that program would hang if nobody read it.
 func (m *Main) passedOn(closers *service.Closers) io.Writer {
 	outliveReader()
 	buffer := server.NewLogLines(m.Stderr)

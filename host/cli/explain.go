@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// reportLate is the age at which a node's report is stale: one comes every 2 s.
+	// reportLate is the age at which a node's report is late: it sends one every 2 s.
 	reportLate = 10 * time.Second
-	// replicaLate is the replica age that is reported: heartbeats come every second.
+	// replicaLate is the age at which a replica is reported as late: heartbeats come every second.
 	replicaLate = 10 * time.Second
 	// replicaOld is the age at which an edge is not ready by default.
 	replicaOld = 10 * time.Minute
@@ -23,13 +23,13 @@ const (
 	manyUnsettled = 10_000
 )
 
-// troubles says what is wrong with the writer, whose failures the nodes notice only when their leases end.
+// troubles says what is wrong with the writer. Nodes notice its failure only when their leases end.
 func (c *statusCommand) troubles(ctx context.Context, client *writer.Client) []doctor.Finding {
 	e := &doctor.Exam{Service: "centre", Now: time.Now, Timeout: registryPatience}
 	e.WriterTroubles(ctx, c.Writer)
 	ctx, cancel := context.WithTimeout(ctx, registryPatience)
 	defer cancel()
-	if health, err := client.Health(ctx); err == nil { // the readiness tells why there is none
+	if health, err := client.Health(ctx); err == nil { // if it fails, WriterTroubles has said why
 		e.Restoring(health)
 	}
 	return e.Findings

@@ -53,7 +53,7 @@ func isRemote(name string) bool {
 // openWritable opens a database that this process owns: a libSQL server, or a file, which
 // is made readable for its owner alone when it is missing.
 func openWritable(name, token, tokenFile string) (*sql.DB, error) {
-	token, err := readToken(token, tokenFile) // also for a file: a wrong path is an error at once
+	token, err := readToken(token, tokenFile) // read even for a file, so that a wrong path is always an error
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (m *Main) openAnswering(ctx context.Context, address, token, tokenFile stri
 		err = fmt.Errorf("%w (%s, in %v)", libsql.ErrSilent, address, firstAnswer)
 	}
 	if call := new(url.Error); errors.As(err, &call) && !errors.Is(err, libsql.ErrSilent) {
-		err = call // without what the driver says of its statement
+		err = call // leaves out the driver's words about its statement
 	}
 	if err = libsql.Explain(err); strings.Contains(err.Error(), "error code 4") && !errors.Is(err, libsql.ErrUnauthorized) {
 		err = fmt.Errorf("%w: %w", libsql.ErrAnswer, err) // every libSQL server answers SELECT 1

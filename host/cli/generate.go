@@ -68,8 +68,8 @@ func (c *generateCommand) explain(ctx context.Context, err error) error {
 	return explainFull(err, "run the same command again with --force", "--out")
 }
 
-// explainFull adds to the error of a full disk what to do. again is what to run once there is room, flag names the directory that is written to. SQLite says
-// "disk I/O error" of many a full one.
+// explainFull adds a hint to the error of a full disk. again is what to run once there is room, and flag names the
+// directory that is written to. SQLite often reports a full disk as "disk I/O error".
 func explainFull(err error, again, flag string) error {
 	isDisk := func(of error) bool { return errors.Is(err, of) }
 	if hint.Of(err) != "" || !slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, sqlite3.FULL, sqlite3.IOERR}, isDisk) {
@@ -78,9 +78,9 @@ func explainFull(err error, again, flag string) error {
 	return hint.With(err, "is the disk full (df), or broken (dmesg)? Make room and %s, or name another directory with %s", again, flag)
 }
 
-// imports are the commands that import the files: those of the older format have a date of their own, and come last, since
-// an import of most files takes half as long into no registry. Their
-// patterns are stars alone: other signs mean different things to sh, zsh and fish.
+// imports returns the commands that import the files. Those of the older format have a date of their own. They come
+// last, since importing the larger part into an empty registry takes half as long. The patterns use only stars: other
+// signs mean different things to sh, zsh and fish.
 func (c *generateCommand) imports(summary generate.Summary) string {
 	type release struct{ asOf, files string }
 	var older, newest release

@@ -31,7 +31,8 @@ func (m *moment) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// checkRepeated refuses a time from now together with --idempotency-key: a repeat would be another change.
+// checkRepeated refuses a time relative to now together with --idempotency-key: the repeat would name another time, and
+// so be another change.
 func (m *moment) checkRepeated(c *changing, flag string, now time.Time) error {
 	if c.IdempotencyKey == "" || m.from == 0 {
 		return nil
@@ -40,11 +41,12 @@ func (m *moment) checkRepeated(c *changing, flag string, now time.Time) error {
 		m.after(now).UTC().Format(time.RFC3339))
 }
 
-// set reports whether there is one: the zero time, which programs have for none, is one on the command line.
+// set reports whether a moment was given. It can't be told from the zero time, which is a valid value on the command
+// line.
 func (m *moment) set() bool { return m.given }
 
-// pin resolves the moment now. A time from now becomes a fixed one in whole seconds, which the command must
-// give when it is run again.
+// pin resolves the moment now. A relative time becomes a fixed one in whole seconds, and is noted as the flag to give
+// when the command is run again.
 func (m *moment) pin(c *changing, flag string) *time.Time {
 	at := m.after(time.Now())
 	if m.from != 0 {
@@ -158,8 +160,8 @@ func (c *keyRotate) Validate() error {
 	return nil
 }
 
-// Run gives a key a new secret. Without an overlap it asks first: the old one stops working at once. At a terminal it also
-// asks while the secret before the old one works, which always stops then.
+// Run gives a key a new secret. Without an overlap it asks first, since the old secret stops working at once. At a
+// terminal it also asks while the secret before the old one still works, since that one stops in any case.
 func (c *keyRotate) Run(ctx context.Context, m *Main) error {
 	asks, question := c.confirm, rotateQuestion(c.ID)
 	if c.Overlap > 0 {

@@ -12,7 +12,7 @@ import (
 // reading reads a page of a list.
 type reading[T any] = func(context.Context, writer.ListQuery) (writer.Page[T], error)
 
-// listing are the flags of the commands that list what can be many.
+// listing are the flags of the commands whose list may be long.
 type listing struct {
 	operator
 	Search string `env:"-" placeholder:"TEXT" help:"Only what contains this text."`
@@ -29,8 +29,8 @@ func (l *listing) Validate() error {
 	return nil
 }
 
-// checkKnown returns an error if there is no such account or key. A list of what they did is empty either way.
-// 0 stands for none.
+// checkKnown returns an error if the account or key does not exist. The list of what it did would be empty
+// either way. 0 means that none is given.
 func checkKnown(ctx context.Context, w *writer.Client, account, key int64) error {
 	if account != 0 {
 		if _, err := w.Account(ctx, account); err != nil {

@@ -37,21 +37,22 @@ import (
 // Execute runs the program on the arguments and the environment of this process, and ends it.
 func Execute() {
 	dropEmptyVariables()
-	outliveReader() // until the command is known: a service must not end by a warning before it
+	outliveReader() // until the command is known: a warning must not end a service before it has started
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	program := &Main{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ, Now: time.Now,
 	}
 	go func() {
 		<-ctx.Done()
-		stop() // a second signal kills a process that the first can't stop, say in a read from a silent pipe
+		stop() // a second signal kills a process that ignores the first, such as one that reads from a silent pipe
 	}()
 	code := program.Run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
 
-// endings are the signals that end the program in order: a terminal that is closed, too, but for nohup.
+// endings are the signals that end the program in order. They include the closing of its terminal, except under
+// nohup.
 func endings() []os.Signal {
 	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -60,8 +61,8 @@ func endings() []os.Signal {
 	return list
 }
 
-// dropEmptyVariables takes an empty variable of ours for one that is not set, as a container's file often has:
-// kong would read an empty path as the current directory, and not take the default.
+// dropEmptyVariables treats an empty environment variable of ours, which container files often have, as not set:
+// kong would read an empty path as the current directory rather than use the default.
 func dropEmptyVariables() {
 	for _, variable := range os.Environ() {
 		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, environmentPrefix+"_") {
@@ -112,8 +113,8 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	return exitFailure
 }
 
-// complainLimit is how long the last words wait for somebody who takes them. An init system starts a service again
-// only once it has ended.
+// complainLimit is how long printing the final error may take if nobody reads it. An init system restarts a
+// service only once it has ended.
 const complainLimit = 5 * time.Second
 
 // complain prints the error and, on a line of its own, its hint.

@@ -28,13 +28,13 @@ type nodeAdd struct {
 // Run makes a node.
 func (c *nodeAdd) Run(ctx context.Context, m *Main) error {
 	var opened *pki.Trust
-	if c.Trust != "" { // before the name is used up
+	if c.Trust != "" { // checked before the name is used up
 		var err error
 		if opened, err = openTrust(c.Trust, m); err != nil {
 			return err
 		}
 	}
-	var unmade error // the node is there, and its token is shown, though the rest could not be made
+	var unmade error // the node exists and its token is shown, even if the rest failed
 	err := change(ctx, m, &c.changing, "node list", func(ctx context.Context, w *writer.Client) (made newEdge, err error) {
 		if made.NewNode, err = w.AddNode(ctx, c.Name); err == nil && opened != nil {
 			made.edgeSecrets, unmade = newEdgeSecrets(opened, c.Name)

@@ -113,7 +113,8 @@ func otherScheme(address string) string {
 	return "https://"
 }
 
-// notValidNow says whether an error is of a certificate, or of its authority's, that has ended or begins later.
+// notValidNow reports whether an error is about a certificate, or its authority's, that has expired or is not
+// yet valid.
 func notValidNow(err error) bool {
 	var invalid x509.CertificateInvalidError
 	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
@@ -124,7 +125,7 @@ func explainNotValid(err error, address string) error {
 	return hint.With(err, "the certificate at %s, or that of its authority, has ended or begins later: renew it there (docs/operations.md, \"Certificates\"). If the current time above is wrong, mend this machine's clock", address)
 }
 
-// throughProxy says whether a proxy that the environment names is what was not reached.
+// throughProxy reports whether it was a proxy named by the environment that could not be reached.
 func throughProxy(err error) bool {
 	var dialed *net.OpError
 	return errors.As(err, &dialed) && dialed.Op == "proxyconnect"

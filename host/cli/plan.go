@@ -26,8 +26,8 @@ type planAdd struct {
 	Phone         bool   `env:"-" help:"Includes company phone numbers."`
 }
 
-// Run makes a plan that does not exist yet. A command that is run again under its --idempotency-key may find
-// the plan of its own first run, which the writer then answers again.
+// Run makes a plan that does not exist yet. If the command is run again under its --idempotency-key, its
+// first run may have made the plan; the writer then repeats its answer.
 func (c *planAdd) Run(ctx context.Context, m *Main) error {
 	plan := writer.Plan{
 		ID: c.ID, APIAccess: c.API, PerMinute: c.PerMinute, MonthlyVolume: c.MonthlyVolume,

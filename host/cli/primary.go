@@ -49,7 +49,7 @@ func (c *primaryCommand) Validate() error {
 	return errors.Join(checkAddress("--listen", c.Listen), checkAddress("--replication", c.Replication), c.sqldFlags.check())
 }
 
-// mirror is what the flags say of one, nil without.
+// mirror reads the flags of a mirror. It is nil without them.
 func (c *primaryCommand) mirror() (*sqld.Mirror, error) {
 	if c.Mirror == "" {
 		if c.Upload != "" {

@@ -170,7 +170,8 @@ func (f *pushFlags) run(ctx context.Context, m *Main, config push.Config, shown 
 	return f.print(m, &report, config.Rollback)
 }
 
-// print prints the report. Who is told that a rollback failed would make another one, which goes further back.
+// print prints the report. If that fails after a rollback, the hint warns against running the command again: it would
+// go back one release further.
 func (f *pushFlags) print(m *Main, report *push.Report, rollback bool) (err error) {
 	if f.JSON {
 		err = printJSON(m.Stdout, pushedOf(report, f.DryRun))

@@ -55,7 +55,7 @@ func (c *replicaCommand) Validate() error {
 	return errors.Join(checkAddress("--listen", c.Listen), c.checkPrimary(), c.sqldFlags.check())
 }
 
-// checkPrimary refuses an address that sqld would try for ever without a word of what is wrong with it.
+// checkPrimary refuses an address that sqld would try for ever without saying what is wrong with it.
 func (c *replicaCommand) checkPrimary() error {
 	at, err := url.Parse(c.Primary)
 	switch {

@@ -11,7 +11,8 @@ import (
 // lineEvery is how often a line of progress is written without a terminal.
 const lineEvery = 5 * time.Second
 
-// slowRecords is how many records take so long one by one, some seconds, that the faster way is named.
+// slowRecords is how many records take some seconds one by one. From there on, a hint names the faster
+// way.
 const slowRecords = 50_000
 
 // stages shows the progress of a push: a bar on a terminal, elsewhere a line every lineEvery and at

@@ -35,13 +35,13 @@ type statusCommand struct {
 
 // status is the command's output.
 type status struct {
-	// At is the time by the writer's clock, as are the times of reports: that of an operator's machine may be wrong.
+	// At is the time by the writer's clock, like the times of reports. An operator's own clock may be wrong.
 	At       time.Time      `json:"at"`
 	Nodes    []nodeStatus   `json:"nodes"`
 	Releases []push.Release `json:"releases,omitempty"`
 	// Findings are set with --explain.
 	Findings []doctor.Finding `json:"findings,omitempty"`
-	// empty says that the registry has no release, failed why it could not be queried.
+	// empty means that the registry has no release; failed is why it could not be queried.
 	empty  bool
 	failed error
 }
@@ -193,8 +193,8 @@ func (c *statusCommand) print(m *Main, s *status) error {
 	return err
 }
 
-// abbreviated is the beginning of a commit or a digest, which regedge version and --json have whole, or "-"
-// for none.
+// abbreviated is the beginning of a commit or a digest, or "-" if it is empty. regedge version and --json show it
+// whole.
 func abbreviated(hex string) string {
 	if hex == "" {
 		return "-"
@@ -235,7 +235,7 @@ func (s *status) write(w io.Writer) error {
 	return err
 }
 
-// lacking says what lookups answer while the current release has no persons.
+// lacking says what lookups answer while the current release has no directors or partners.
 func lacking(r *push.Release) string {
 	held := importer.Held{Companies: r.Companies, LLPs: r.LLPs, Directors: r.Directors, Appointments: r.Appointments, Partners: r.Partners}
 	if text := held.Lacking(); text != "" {
@@ -255,7 +255,7 @@ func (s *status) reported(r *writer.Report) string {
 	return s.ago(r.At)
 }
 
-// unsettled is the number of unacknowledged charges in an edge's last report.
+// unsettled is the number of charges in an edge's last report that the writer has not acknowledged.
 func unsettled(r *writer.Report) string {
 	if r == nil {
 		return "-"

@@ -22,7 +22,8 @@ func isTerminal(file any) bool {
 func (m *Main) asksAtTerminal() bool { return isTerminal(m.Stdin) && isTerminal(m.Stderr) }
 
 // ask prints a question and returns the line that is typed, without spaces around it. A read from a
-// terminal can't be cut short, so it is left behind when ctx is done: the program ends then.
+// terminal can't be interrupted, so when ctx is done it is left running: the program is about to
+// end.
 func (m *Main) ask(ctx context.Context, question string) (string, error) {
 	type line struct {
 		text string

@@ -80,8 +80,9 @@ func (c *trustInit) replace(ctx context.Context, m *Main) (*pki.Trust, error) {
 	return made, err
 }
 
-// complete makes what is missing in a directory and can be made without replacing a key. That is what belongs to the keys,
-// if a run was killed before it made it, or somebody took it away. And it is the replicas' keys, if the directory is older than these.
+// complete makes what a directory lacks and can be made without replacing a key. This is what can be derived from the
+// keys, if a run was killed before it made that or somebody deleted it, and the replicas' keys, if the directory is
+// older than these.
 func (c *trustInit) complete(m *Main) (added bool, err error) {
 	opened, err := openTrust(c.Trust, m)
 	if err != nil {

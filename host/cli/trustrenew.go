@@ -34,13 +34,13 @@ passes them on with its answer to the edge's next report. A timer runs it (deplo
 needs an operators' token with the role nodes.`
 }
 
-// Run renews the tokens. One node's failure does not keep the others from theirs: those that have none end in time.
+// Run renews the tokens. If it fails for one node it goes on with the others, whose tokens would expire.
 func (c *trustRenew) Run(ctx context.Context, m *Main) error {
 	opened, err := openTrust(c.Trust, m)
 	if err != nil {
 		return err
 	}
-	var failed error // of some nodes, while others were renewed
+	var failed error // for some nodes, while others were renewed
 	err = show(m, &c.operator, func(w *writer.Client) ([]writer.Node, error) {
 		nodes, err := w.Nodes(ctx)
 		if err != nil {
@@ -61,8 +61,8 @@ func (c *trustRenew) Run(ctx context.Context, m *Main) error {
 	return errors.Join(err, c.explain(failed))
 }
 
-// renewAll renews the tokens of each node, and returns those whose tokens were renewed. The error names the others. Once
-// patient has repeated a call in vain, w makes the others once each.
+// renewAll renews the tokens of each node and returns the nodes for which that worked. The error names the others.
+// patient repeats a call for a while; once it has done so in vain, w calls only once for each remaining node.
 func (c *trustRenew) renewAll(ctx context.Context, patient, w *writer.Client, opened *pki.Trust, nodes []writer.Node) ([]writer.Node, error) {
 	renewed := []writer.Node{}
 	var failed []error
@@ -74,11 +74,11 @@ func (c *trustRenew) renewAll(ctx context.Context, patient, w *writer.Client, op
 		switch err := patient.PassReadTokens(ctx, n.Name, tokens); {
 		case err == nil:
 			renewed = append(renewed, n)
-		case errors.Is(err, writer.ErrRetired): // meanwhile
+		case errors.Is(err, writer.ErrRetired): // it was retired meanwhile
 		default:
 			failed = append(failed, fmt.Errorf("renew the tokens of %s: %w", n.Name, err))
 			if errors.Is(err, writer.ErrUncertain) {
-				patient = w // it was waited for long enough
+				patient = w // the writer was given time enough
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func (c *usageCommand) Run(ctx context.Context, m *Main) error {
 	return cmp.Or(err, csvErr)
 }
 
-// sum lists the usage of an account by what --by says.
+// sum lists the usage of an account in total for each value of --by.
 func (c *usageCommand) sum(ctx context.Context, m *Main) error {
 	from, to := "", ""
 	if !c.From.IsZero() {

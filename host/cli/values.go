@@ -32,7 +32,7 @@ var wholeNumber = value(digits, func(text string) (any, error) {
 	return strconv.ParseInt(text, 10, 64)
 })
 
-// value reads what is described in words, by parse.
+// value makes a reader for values that words describes, using parse.
 func value(words string, parse func(string) (any, error)) kong.MapperFunc {
 	return func(ctx *kong.DecodeContext, target reflect.Value) error {
 		var text string

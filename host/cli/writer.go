@@ -38,8 +38,8 @@ type writerCommand struct {
 	traceFlags
 }
 
-// Validate refuses to serve tokens to the network in the clear, and the ledger itself as its backup, which would always
-// be new.
+// Validate refuses to serve tokens to the network in the clear. It also refuses the ledger itself as the backup to
+// watch, since that would never be old.
 func (c *writerCommand) Validate() error {
 	backup, ofBackup := os.Stat(c.Backup)
 	if ledger, err := os.Stat(c.Database); err == nil && ofBackup == nil && os.SameFile(backup, ledger) {
@@ -67,14 +67,14 @@ func (c *writerCommand) Run(ctx context.Context, m *Main) (err error) {
 		}
 		return err
 	}
-	if c.TakeOver { // before the other writer has ended for one that can't serve
+	if c.TakeOver { // checked before the other writer ends for one that can't serve
 		if err := listen(); err != nil {
 			return err
 		}
 	}
 	centre, err := c.open(ctx, config)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // stopped while it starts, in order
+		return nil // stopped during its start, in order
 	}
 	if err != nil {
 		return err
@@ -200,8 +200,8 @@ func (f *heartbeatFlags) check() error {
 	return nil
 }
 
-// heartbeats are the services that write heartbeats into the replicated databases. The writer's readiness says
-// when none is written.
+// heartbeats are the services that write heartbeats into the replicated databases. They report to the writer's
+// readiness when none is written.
 func (f *heartbeatFlags) heartbeats(access *accessFlags, db *sql.DB, m *Main, centre *writer.Writer, log *slog.Logger, closers *service.Closers) (list []service.Service, err error) {
 	if isRemote(access.Access) {
 		beats := &heartbeat.Heartbeats{DB: db, Lost: centre.AccessLost, Filled: centre.AccessFilled}

@@ -51,7 +51,7 @@ type Secrets struct {
 	OperatorToken string `json:"operator_token"`
 	NodeToken     string `json:"node_token"`
 	LiveKey       string `json:"live_key"`
-	// Passwords of the two sign-ins of the dashboard.
+	// OwnerPassword and OperatorPassword are the passwords of the dashboard's two sign-ins.
 	OwnerPassword    string `json:"owner_password"`
 	OperatorPassword string `json:"operator_password"`
 	// Sampled says that the sample was imported completely.
@@ -102,7 +102,7 @@ func Open(ctx context.Context, dir, registry string, now func() time.Time, out i
 
 func (d *Data) startOver(err error) error { return hint.With(err, "remove %s to start over", d.dir) }
 
-// ExplainOpen adds the way out to an error of opening a database that dev has made, if the file is damaged.
+// ExplainOpen adds a hint to an error of opening one of dev's databases, if the file is damaged.
 func (d *Data) ExplainOpen(err error) error {
 	if errors.Is(err, schema.ErrNoDatabase) || errors.Is(err, schema.ErrEmpty) || errors.Is(err, sqlite3.CORRUPT) {
 		return d.startOver(err)

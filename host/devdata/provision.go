@@ -44,7 +44,7 @@ func (d *Data) Provision(ctx context.Context, w *writer.Client, pages *dashboard
 
 func (d *Data) makeNode(ctx context.Context, w *writer.Client) error {
 	node, err := w.AddNode(ctx, demoNode)
-	if errors.Is(err, writer.ErrTaken) { // made by a start that ended before it saved the token
+	if errors.Is(err, writer.ErrTaken) { // an earlier start made it and ended before it saved the token
 		node, err = w.NewNodeToken(ctx, demoNode)
 	}
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *Data) makeAccount(ctx context.Context, w *writer.Client) error {
 		return err
 	}
 	var account writer.Account
-	if demo := slices.IndexFunc(accounts, isDemo); demo >= 0 { // made by a start that ended before it saved the key
+	if demo := slices.IndexFunc(accounts, isDemo); demo >= 0 { // an earlier start made it and ended before it saved the key
 		account = accounts[demo]
 	} else if account, err = w.AddAccount(ctx, demoAccount, "", demoPlan); err != nil {
 		return err
@@ -78,7 +78,8 @@ func (d *Data) makeAccount(ctx context.Context, w *writer.Client) error {
 	return d.save()
 }
 
-// KeyWorks reports whether the key of the first start has neither been revoked nor got another secret since.
+// KeyWorks reports whether the key of the first start still works: it was neither revoked nor given another
+// secret.
 func (d *Data) KeyWorks(ctx context.Context, w *writer.Client) (bool, error) {
 	accounts, err := w.Accounts(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"regedge/schema"
 )
 
-// Server is a database of a libSQL server.
+// Server is a database on a libSQL server.
 type Server struct {
 	Database schema.Database
 	Address  string
@@ -31,7 +31,7 @@ const (
 	selectRelease = "SELECT id FROM release ORDER BY seq DESC LIMIT 1"
 )
 
-// lagging is the age of a copy that is reported: heartbeats come every second.
+// lagging is the age from which a copy is reported: heartbeats come every second.
 const lagging = 10 * time.Second
 
 // LibSQL asks a libSQL server with its token: how old its newest heartbeat is, and which release it has.
@@ -77,7 +77,8 @@ func (e *Exam) File(ctx context.Context, database schema.Database, path string, 
 	e.contents(ctx, db, Server{Database: database, MaxAge: maxAge}, path)
 }
 
-// contents notes the age and the release of an open database, and whether it is another one; place is its file or address.
+// contents notes the age and the release of an open database, and whether it is the expected one. place is its file or
+// address.
 func (e *Exam) contents(ctx context.Context, db *sql.DB, s Server, place string) {
 	what := string(s.Database)
 	var other *schema.OtherError
@@ -179,8 +180,8 @@ func (e *Exam) Token(database schema.Database, token string) {
 	}
 }
 
-// Renewed notes when the renewed token of a running edge expires, with left to go. It returns whether the
-// token that the edge was started with is still valid.
+// Renewed notes when the renewed token of a running edge expires, which is in left. It returns whether the token that
+// the edge was started with is still valid.
 func (e *Exam) Renewed(database schema.Database, started string, left time.Duration) (good bool) {
 	what := "token of " + string(database)
 	e.end(what+" in use", e.Now().Add(left), tokenSoon, tokenNow, doRenew)

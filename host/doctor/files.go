@@ -21,8 +21,8 @@ import (
 // serverName is the name in the certificate of every primary.
 const serverName = "sqld"
 
-// Certificate checks a certificate, its key and, unless authorityFile is empty, that authority issued it. It ends with
-// the first that ends of its chain and its authority.
+// Certificate checks a certificate, its key and, unless authorityFile is empty, that the authority issued it. Its
+// expiry is the earliest one in its chain and its authority.
 func (e *Exam) Certificate(what, certFile, keyFile, authorityFile string) {
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	switch {
@@ -58,7 +58,7 @@ func (e *Exam) Certificate(what, certFile, keyFile, authorityFile string) {
 	e.end(what, ends, endsSoon, endsNow, do)
 }
 
-// issued notes a certificate that the authority did not issue.
+// issued checks that the authority issued the certificate, and notes if not.
 func (e *Exam) issued(what string, cert *x509.Certificate, certFile, authorityFile string) bool {
 	text, err := os.ReadFile(authorityFile)
 	pool := x509.NewCertPool()
@@ -87,7 +87,7 @@ func (e *Exam) Replication(ctx context.Context, what, address, authorityFile, ce
 	pool := x509.NewCertPool()
 	pair, pairErr := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil || pairErr != nil || !pool.AppendCertsFromPEM(text) {
-		return // Certificate has noted it
+		return // Certificate has noted why
 	}
 	dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: e.Timeout}, Config: &tls.Config{
 		RootCAs: pool, Certificates: []tls.Certificate{pair}, ServerName: serverName, NextProtos: []string{"h2"}, Time: e.Now, MinVersion: tls.VersionTLS13,
@@ -122,8 +122,8 @@ func (e *Exam) Replication(ctx context.Context, what, address, authorityFile, ce
 // errBehind means that a primary's gate does not reach its sqld.
 var errBehind = errors.New("the primary does not answer")
 
-// greet makes a replica's first calls of a primary. Any answer to the last one but the gate's own "unavailable" shows that
-// sqld is up.
+// greet makes the first calls that a replica makes. The last one shows that sqld is up, unless the gate answers it with
+// its own "unavailable".
 func greet(ctx context.Context, address string, config *tls.Config) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
@@ -143,7 +143,8 @@ func greet(ctx context.Context, address string, config *tls.Config) error {
 		}
 		return answer.Header, answer.Body.Close()
 	}
-	// A log that begins at a compressed database is for those alone who say that they follow it (docs/design.md, "A base").
+	// A primary whose log begins at a compressed database replicates it only to callers that say they follow it
+	// (docs/design.md, "A base").
 	base, err := call(http.MethodGet, "/base", "", "Range", "bytes=0-0")
 	if tag := base.Get("Etag"); err == nil && tag != "" {
 		_, err = call(http.MethodGet, "/base", "", "If-None-Match", tag)

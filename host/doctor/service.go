@@ -70,14 +70,14 @@ func (e *Exam) Ledger(ctx context.Context, file string) {
 }
 
 const (
-	// heardWithin is how long a writer may be silent: it gives a sign of life each second, as a new writer expects too.
+	// heardWithin is how long a writer may be silent: it gives a sign of life each second. A new writer waits as long.
 	heardWithin = 3 * time.Second
-	// heardPause is between two looks.
+	// heardPause is the time between two checks.
 	heardPause = 200 * time.Millisecond
 )
 
-// isHeard watches for a sign of life of a ledger's holder. The times of these only grow, so that one of a clock that was ahead
-// says nothing.
+// isHeard watches for a sign of life from a ledger's holder: any change of its row. The times in that row only grow, so
+// once the holder's clock was ahead, a time by itself says nothing.
 func isHeard(ctx context.Context, db *sql.DB, before ledger.Holder) bool {
 	ctx, cancel := context.WithTimeout(ctx, heardWithin)
 	defer cancel()

@@ -77,8 +77,8 @@ type shippingConfig struct {
 	} `yaml:"dbs"`
 }
 
-// directory is where the ledger goes when that is a directory, else empty: Litestream counts what it sends
-// elsewhere (the alarm RegedgeLedgerNotShipped), and not what it writes there.
+// directory is the directory that the ledger is shipped to, empty if it goes elsewhere. Litestream counts what it
+// sends elsewhere (the alarm RegedgeLedgerNotShipped), but not what it writes to a directory.
 func (c *shippingConfig) directory() string {
 	if len(c.DBs) != 1 || c.DBs[0].Replica.Type != "file" || strings.Contains(c.DBs[0].Replica.Path, "$") {
 		return ""
@@ -86,8 +86,8 @@ func (c *shippingConfig) directory() string {
 	return c.DBs[0].Replica.Path
 }
 
-// arrives says whether a directory has a copy to restore from, and gets what the ledger had at a transaction. One
-// that can't be read is not judged: Litestream's own reading of it fails, too.
+// arrives checks that a directory has a copy to restore from and receives the ledger's transactions up to newest.
+// A directory that can't be read is not judged here: Litestream's own reading of it fails, too.
 func (e *Exam) arrives(ctx context.Context, what, directory string, newest uint64) bool {
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
@@ -109,13 +109,14 @@ func (e *Exam) arrives(ctx context.Context, what, directory string, newest uint6
 	}
 }
 
-// arrivePause is between two looks at a directory.
+// arrivePause is the time between two looks at a directory.
 const arrivePause = 50 * time.Millisecond
 
-// shippedFile is the name of a file of transactions, from its first one to its last, in hexadecimal digits.
+// shippedFile matches the name of a file of transactions: the first and the last one, in hexadecimal digits.
 var shippedFile = regexp.MustCompile(`^([0-9a-f]{16})-([0-9a-f]{16})\.ltx$`)
 
-// transactions are the first and the last one in a directory, 0 for none. A snapshot begins at the first of all.
+// transactions are the first and the last transaction in a directory, 0 for none. A snapshot begins at
+// transaction 1.
 type transactions struct{ first, last uint64 }
 
 func transactionsIn(directory string) (t transactions, err error) {

@@ -60,7 +60,7 @@ func (e *Exam) notReady(address, said string) {
 	e.Wrong("writer", "look at the writer's log and at the ledger's disk; edges serve on their leases meanwhile", "%s is not ready: %s", address, said)
 }
 
-// WriterTroubles notes what a writer that has answered other calls says is wrong with itself, and nothing when it is well.
+// WriterTroubles notes what a writer that answers says is wrong with itself; nothing when it is well.
 func (e *Exam) WriterTroubles(ctx context.Context, address string) {
 	address = strings.TrimRight(address, "/")
 	a, err := e.ask(ctx, http.MethodGet, address+"/readyz", "", false)
@@ -74,14 +74,14 @@ func (e *Exam) WriterTroubles(ctx context.Context, address string) {
 	e.remarks(a.body)
 }
 
-// OwnWriter is Ready for the writer of this machine, with what it remarks beside being ready.
+// OwnWriter is Ready for the writer of this machine. It also notes what a ready writer remarks.
 func (e *Exam) OwnWriter(ctx context.Context, address string, secure bool) {
 	if a := e.ready(ctx, "writer", address, ReadyPath, secure); a != nil {
 		e.remarks(a.body)
 	}
 }
 
-// remarks notes what a writer says in its readiness beside being ready.
+// remarks notes what a writer that is ready has to remark.
 func (e *Exam) remarks(body []byte) {
 	if _, late, ok := strings.Cut(string(body), "the access database misses "); ok {
 		do := "look at the access primary (regedge-primary@access), its disk, and the writer's token for it"
@@ -107,7 +107,7 @@ func (e *Exam) clock(a *answer) {
 	if a.date.IsZero() {
 		return
 	}
-	// A date is cut to the second: the clock was at a time within it.
+	// A Date is truncated to the second, so the clock was somewhere within that second.
 	skew := a.date.Sub(a.asked)
 	if behind := skew + time.Second; skew < 0 {
 		skew = min(0, behind)
@@ -120,8 +120,8 @@ func (e *Exam) clock(a *answer) {
 	e.OK("clock", "it agrees with the writer's to the second")
 }
 
-// writerToken asks with the token. An edge's has no call that changes nothing, so a report without
-// content is sent, which the writer refuses as malformed after it has looked at the token.
+// writerToken tries the token. No call with an edge's token changes nothing, so it sends an empty report, which the
+// writer refuses as malformed, but only after it has checked the token.
 func (e *Exam) writerToken(ctx context.Context, address, token string, kind TokenKind) bool {
 	what, method, path := "operators' token", http.MethodGet, "/v1/health"
 	if kind == EdgeToken {

@@ -147,9 +147,9 @@ func (e endpoint) Query(ctx context.Context, statement string, args []handler.Va
 	return err
 }
 
-// keep is how far the replica's file may lag before the endpoint is read instead: for the registry, as far
-// as the node stays ready; for the access database, where revoked keys would go on working, only as long
-// as a replica takes to copy it anew.
+// keep is how far the replica's file may lag before the endpoint is read instead. For the registry that is
+// as far as the node stays ready. For the access database, where revoked keys would go on working, it is
+// only as long as a replica takes to copy it anew.
 func keep(config ReplicaConfig) time.Duration {
 	if config.Database == schema.Registry {
 		return config.MaxLag

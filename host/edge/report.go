@@ -78,7 +78,7 @@ func (n *Node) Report(r Reporter) service.Service {
 }
 
 // noteToken records from a report's result whether the writer refuses this node's token, and logs a
-// change. Errors of the network tell nothing about it.
+// change. A network error says nothing about the token.
 func (n *Node) noteToken(err error) {
 	switch refused := errors.Is(err, writer.ErrUnauthorized); {
 	case refused && !n.refused.Swap(true):

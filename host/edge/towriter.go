@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// dialLimit is how long a request waits for a connection to the writer, below the timeout of a report or a meter's
-	// message, so that its error says what did not answer.
+	// dialLimit is how long a request waits for a connection to the writer. It is below the timeout of a report or a
+	// meter's message, so that the error says what did not answer.
 	dialLimit = 4 * time.Second
-	// connectLimit is how long a connection may take that a later request then uses. It has room for a first name server that does
-	// not answer, which costs 5 s: with dialLimit alone the second was never asked.
+	// connectLimit is how long the dial goes on after that, for a later request. A first name server that does not
+	// answer takes 5 s: with dialLimit alone, the second one would never be asked.
 	connectLimit = 8 * time.Second
 )
 
 // ToWriter is the transport of what a node sends to the writer.
 var ToWriter http.RoundTripper = &toWriter{writer.DialWithin(connectLimit), dialLimit}
 
-// toWriter gives a request up that has no connection after some time. The connection is made nonetheless, for the next one.
+// toWriter gives up a request that has no connection after some time. The dial goes on, for the next request.
 type toWriter struct {
 	*http.Transport
 	limit time.Duration
@@ -34,7 +34,7 @@ type toWriter struct {
 // RoundTrip implements http.RoundTripper.
 func (t *toWriter) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(r.Context())
-	var looking atomic.Bool // for the address of the host
+	var looking atomic.Bool // looking up the host's address
 	late := time.AfterFunc(t.limit, func() { cancel(unconnected(r, looking.Load())) })
 	defer late.Stop()
 	return t.Transport.RoundTrip(r.WithContext(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{

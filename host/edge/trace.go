@@ -49,7 +49,7 @@ type tracedAnswerer struct {
 	name string
 }
 
-// spanOf is the name of that span.
+// spanOf is the name of the span that tracedAnswerer makes.
 func spanOf(engine string) string {
 	if engine == Native {
 		return "native"

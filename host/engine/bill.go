@@ -8,7 +8,7 @@ import (
 	"regedge/host/server"
 )
 
-// note writes into the bill of a request what the meter decided.
+// note writes the meter's decision into the bill of a request.
 func note(ctx context.Context, r *charge.Request, v *charge.Verdict) {
 	bill := server.BillOf(ctx)
 	if bill == nil {
@@ -20,14 +20,14 @@ func note(ctx context.Context, r *charge.Request, v *charge.Verdict) {
 	}
 }
 
-// noteVoid takes the cost from the bill.
+// noteVoid removes the cost from the bill.
 func noteVoid(ctx context.Context) {
 	if bill := server.BillOf(ctx); bill != nil {
 		bill.Cost = 0
 	}
 }
 
-// notingRates notes a refusal for the rate.
+// notingRates also notes in the bill when the rate refuses a request.
 type notingRates struct {
 	handler.Rates
 	ctx context.Context

@@ -31,8 +31,8 @@ const (
 	serverName = "sqld"
 )
 
-// A link's certificates are valid at any time. They are made with the clock of a process's start, which may be set right
-// afterwards, by hours after a boot without NTP, and nobody makes others until the process is started again.
+// A link's certificates are valid at any time. They are made at a process's start, when the clock may still be wrong by
+// hours, as after a boot without NTP, and nobody makes others until the process starts again.
 var (
 	always = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 	never  = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC) // RFC 5280, section 4.1.2.5
@@ -81,9 +81,9 @@ func (t *Trust) Certificate(name string, hosts ...string) (cert, key string, err
 	return t.path(name + ".crt"), t.path(name + ".key"), nil
 }
 
-// Link makes, in dir, an authority with a single certificate for both ends of a connection within
-// this machine, in place of what dir held. It has no end, and is made anew at each start. The authority's key is
-// deleted, so that nobody gets another certificate.
+// Link makes, in dir, an authority with a single certificate for both ends of a connection within this machine. It
+// replaces what dir held, never expires, and is made anew at each start. The authority's key is deleted, so that nobody
+// gets another certificate.
 func Link(dir string) (authority, cert, key string, err error) {
 	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return "", "", "", fmt.Errorf("make certificates of a link: %w", err)

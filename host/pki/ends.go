@@ -15,11 +15,11 @@ import (
 // ReadTokenLife is the lifetime of an edge's tokens for its replicas. They are renewed long before.
 const ReadTokenLife = 30 * 24 * time.Hour
 
-// lastEnd is the latest time that RFC 3339 can write.
+// lastEnd is the latest time that RFC 3339 can express, in Unix seconds.
 const lastEnd = 253402300799
 
-// Ends returns when a token expires, false for one without an expiry. One that is no time has passed. It does not check the
-// signature.
+// Ends returns when a token expires; false if it has no expiry. An expiry that is not a number counts as expired. Ends
+// does not check the signature.
 func Ends(token string) (time.Time, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

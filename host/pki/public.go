@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Missing are the signing keys that the folder does not hold.
+// Missing lists the signing keys that the folder does not hold.
 func (t *Trust) Missing() []string {
 	return slices.DeleteFunc(slices.Clone(SigningKeys), t.holds)
 }
@@ -22,8 +22,9 @@ func (t *Trust) holds(name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// AddPublic makes what belongs to the folder's signing keys, and is missing, from them: public keys, and the
-// authority's certificate, which the machines' certificates go on to match. It returns the files' names.
+// AddPublic makes the files that can be derived from the folder's signing keys and are missing: public keys,
+// and the authority's certificate, which existing machines' certificates still match. It returns the names
+// of these files.
 func (t *Trust) AddPublic() (added []string, err error) {
 	for _, name := range SigningKeys {
 		public := strings.TrimSuffix(name, ".key") + ".pub"

@@ -54,11 +54,11 @@ var SigningKeys = []string{"ca.key", "registry.key", "access.key", "registry-rep
 type Trust struct {
 	dir  string
 	now  func() time.Time
-	link bool // its certificates are those of Link
+	link bool // made by Link: its certificates never expire
 }
 
-// Create makes the keys and the authority in dir, which must hold no authority. A database's key pair that is there, of a run
-// that was killed or from a copy, stays: its tokens are in use.
+// Create makes the keys and the authority in dir, which must hold no authority yet. A database's key pair that is there
+// already, from a killed run or a copy, is kept: its tokens are in use.
 func Create(dir string, now func() time.Time) (*Trust, error) {
 	t := &Trust{dir: dir, now: now}
 	if _, err := os.Stat(t.path("ca.key")); err == nil {
@@ -102,7 +102,7 @@ func Open(dir string, now func() time.Time) (*Trust, error) {
 	return t, nil
 }
 
-// Machines are the names of those that the folder holds certificates of.
+// Machines lists the machines for which the folder holds certificates.
 func (t *Trust) Machines() (names []string, err error) {
 	entries, err := os.ReadDir(t.dir)
 	if err != nil {
@@ -116,7 +116,8 @@ func (t *Trust) Machines() (names []string, err error) {
 	return names, nil
 }
 
-// Aside is a name for what Replace replaces, beside the folder itself: a symbolic link may lead to another disk.
+// Aside is the path to which Replace moves the old folder. It is beside the folder itself, since a symbolic link may
+// lead to another disk.
 func (t *Trust) Aside() string {
 	dir, err := filepath.EvalSymlinks(t.dir)
 	if err != nil {
@@ -125,8 +126,8 @@ func (t *Trust) Aside() string {
 	return dir + ".replaced-" + t.now().UTC().Format("20060102T150405Z")
 }
 
-// Replace puts a folder with new keys and a new authority in place of the old one, which is renamed to aside. After an
-// error the old one is in its place again, or at aside if the error says so.
+// Replace puts a folder with new keys and a new authority in place of the old one, which it renames to aside. After an
+// error the old folder is back in its place, or at aside if the error says so.
 func (t *Trust) Replace(aside string) (*Trust, error) {
 	about, err := os.Stat(t.dir)
 	if err != nil {
@@ -140,7 +141,7 @@ func (t *Trust) Replace(aside string) (*Trust, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replace trust: %w", err)
 	}
-	defer os.RemoveAll(fresh) // gone once it has the folder's name
+	defer os.RemoveAll(fresh) // does nothing once fresh was renamed
 	if _, err := Create(fresh, t.now); err != nil {
 		return nil, err
 	}
@@ -203,7 +204,7 @@ func (t *Trust) newKeyPair(name string) error {
 	return t.writePair(name+".key", private, pemFile{name + ".pub", publicBlock, der, 0o644})
 }
 
-// pemFile is a file of one block, to be written.
+// pemFile is a file with one PEM block, to be written.
 type pemFile struct {
 	name, block string
 	der         []byte
@@ -213,8 +214,8 @@ type pemFile struct {
 // partial ends the name of a file that is not whole yet.
 const partial = ".partial"
 
-// writePair writes a key and what belongs to it. Both replace what was there only once both are on disk, so
-// that a full disk leaves the pair before.
+// writePair writes a key and the file that belongs to it. Both replace the old ones only once both are on disk, so that
+// a full disk leaves the old pair.
 func (t *Trust) writePair(name string, key any, of pemFile) (err error) {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -246,7 +247,7 @@ func (t *Trust) writePair(name string, key any, of pemFile) (err error) {
 	return nil
 }
 
-// linked returns the file that a symbolic link leads to, so that the link stays; or path itself.
+// linked returns the target of a symbolic link, so that writing keeps the link; or path itself if it is none.
 func linked(path string) (string, error) {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return path, nil
@@ -256,7 +257,7 @@ func linked(path string) (string, error) {
 
 // write writes a new file to disk.
 func (f *pemFile) write(path string) (err error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a run that was killed
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a run that was killed
 		return err
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode)

@@ -7,7 +7,7 @@ import (
 	"regedge/handler"
 )
 
-// otherNames are what people type in place of a page's name or of its folder's.
+// otherNames are what people type instead of the name of a page or folder.
 var otherNames = map[string]string{
 	"api": "reference", "code": "problems", "codes": "problems", "doc": "guides", "docs": "guides", "error": "problems",
 	"guide": "guides", "index.html": "", "openapi": "openapi.json", "problem": "problems",
@@ -28,8 +28,8 @@ func (s *Site) allPaths() map[string]bool {
 	return paths
 }
 
-// meant returns the path of the page that a mistyped path stands for, or "": it has a slash too many or capitals,
-// another name for a folder, or lacks the folder.
+// meant returns the path of the page that a mistyped path stands for, or "". The typed path may have a slash too
+// many or capitals, another name for a folder, or lack the folder.
 func (s *Site) meant(typed string) string {
 	typed = path.Clean("/" + strings.ToLower(typed))
 	folder, rest, _ := strings.Cut(typed[1:], "/")

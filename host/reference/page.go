@@ -72,8 +72,8 @@ func parseOver(frame *template.Template, files ...string) (*template.Template, e
 	return clone.ParseFS(pageFiles, files...)
 }
 
-// show shows a page, which it makes completely before the first byte goes out. Pages are kept: what data returns depends on
-// the rendering alone, whose base and encoding are those of the request.
+// show shows a page, which is complete before the first byte goes out. Pages are kept by their rendering, whose base
+// and encoding show takes from the request; data must depend on nothing else.
 func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, which rendering, data func() page) {
 	which.base, which.zipped = s.base(r), web.AcceptsGzip(r.Header)
 	content, err := s.renderer.page(which, func() ([]byte, error) { return s.render(which, data()) })
@@ -110,7 +110,7 @@ func (s *Site) render(which rendering, p page) ([]byte, error) {
 	return content, nil
 }
 
-// In tables codes and paths may break at their joints: on a phone they are wider than their column.
+// Codes and paths in tables may break at their joints: on a phone they are wider than their column.
 var (
 	table = regexp.MustCompile(`(?s)<tbody>.*?</tbody>`)
 	code  = regexp.MustCompile(`<code>[^<]*</code>`)

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// keptBytes bounds the pages that are kept. All of them take 1 MB under one address; when made-up addresses fill the rest,
-// all are dropped.
+// keptBytes bounds the pages that are kept. All pages take 1 MB for one base URL; when requests with made-up hosts fill
+// the rest, all are dropped.
 const keptBytes = 4 << 20
 
-// renderer makes pages and keeps them. At most half of the processors make pages at a time: a stranger who asks for them
-// under ever new addresses leaves the others to lookups. It is safe for concurrent use.
+// renderer makes pages and keeps them. At most half of the processors make pages at a time, so that a stranger who asks
+// for them under ever new hosts leaves the others to lookups. It is safe for concurrent use.
 type renderer struct {
 	making chan struct{}
 	mu     sync.Mutex
@@ -21,7 +21,7 @@ type renderer struct {
 // rendering is what the content of a page depends on.
 type rendering struct {
 	name   string // of the template
-	about  string // the code that it describes, if it is not all of them
+	about  string // the problem code that it describes, if it describes one
 	base   string
 	zipped bool
 }
@@ -30,7 +30,7 @@ func newRenderer() *renderer {
 	return &renderer{making: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), kept: map[rendering][]byte{}}
 }
 
-// page returns a page that is kept, or makes it. Who gets it must not change it.
+// page returns a kept page, or makes it. The caller must not change it.
 func (r *renderer) page(of rendering, render func() ([]byte, error)) ([]byte, error) {
 	if content, ok := r.look(of); ok {
 		return content, nil

@@ -110,8 +110,8 @@ func samplesJSON() []byte {
 	return text
 }
 
-// libraryCall is how the client libraries make the call of an operation, and what of its answer a
-// sample prints. The words of «…» are those of apidoc.Sample.
+// libraryCall is how the client libraries make the call of an operation, and what of its answer a sample
+// prints. apidoc.Sample explains the words in «…».
 type libraryCall struct{ goCall, goPrint, pythonCall, pythonPrint, javaScriptCall, javaScriptPrint string }
 
 var libraryCalls = map[string]libraryCall{

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// admission counts open connections, in all and of each address, and refuses those beyond its limits.
+// admission counts open connections, in total and for each address, and refuses those beyond its limits.
 type admission struct {
 	most, mostPerAddress int
 
@@ -20,7 +20,8 @@ func newAdmission(most, mostPerAddress int) admission {
 	return admission{most: most, mostPerAddress: mostPerAddress, of: make(map[string]int)}
 }
 
-// take counts a connection, and returns false if there are too many. An empty address, of a trusted proxy, counts in all alone.
+// take counts a connection, and returns false if there are too many. A trusted proxy's, with an empty address, counts
+// only in the total.
 func (a *admission) take(address string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -53,12 +54,13 @@ func (a *admission) count() float64 {
 	return float64(a.open)
 }
 
-// refusedPause is between two lines of the log about refused connections.
+// refusedPause is the minimum time between two log lines about refused connections.
 const refusedPause = time.Minute
 
-// Bound returns a listener that closes connections beyond DefaultMaxConnections at once, or beyond a quarter of the files that the
-// process may open, and of one address (of IPv6 one network of 64 bits) beyond half of that. It is for a server beside
-// that of an edge, such as the writer's, whose clients else could take all of the process's files and memory.
+// Bound returns a listener that closes connections beyond a limit at once. The limit is DefaultMaxConnections, or a
+// quarter of the files that the process may open if that is less; one address (for IPv6, one network of 64 bits) may
+// have half of it. It is for servers other than an edge's, such as the writer's, whose clients could otherwise take all
+// of the process's files and memory.
 func Bound(listener net.Listener, log *slog.Logger) net.Listener {
 	most := DefaultMaxConnections
 	if files := openFiles(); files > 0 {
@@ -71,7 +73,7 @@ func newBound(listener net.Listener, most int, log *slog.Logger) *bound {
 	return &bound{Listener: listener, admission: newAdmission(most, most/2), log: log}
 }
 
-// bound is a listener of Bound.
+// bound is the listener that Bound returns.
 type bound struct {
 	net.Listener
 	admission

@@ -2,7 +2,7 @@ package server
 
 import "context"
 
-// Bill names the payer of a request and the price, for its log line. The Answerer fills it in, once it
+// Bill says who pays for a request, and how much, for its log line. The Answerer fills it in once it
 // knows the account.
 type Bill struct {
 	// Account and Key are ids of the access database, 0 if unknown or for the sandbox key.

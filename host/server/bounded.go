@@ -54,12 +54,12 @@ func (s *Server) newBounded(listener net.Listener) (*bounded, error) {
 	return l, nil
 }
 
-// A node keeps files for its journal, its probes and the writer, and for each processor those of its statements: two on each of
-// two databases, of three files each.
+// A node needs files for its journal, its probes and the writer, and for the statements of each processor: two at a
+// time on each of two databases, of three files each.
 const ownFiles, ownFilesPerProcessor = 128, 12
 
-// affordable returns how many of the connections fit when the process may open so many files, 0 for any number. At least half
-// of the files are for connections.
+// affordable returns how many connections to allow when the process may open so many files; 0 files means any number.
+// At least half of the files are for connections.
 func affordable(connections, files, processors int) int {
 	if files == 0 {
 		return connections
@@ -100,7 +100,7 @@ type counted struct {
 	closed  chan struct{}
 	until   atomic.Int64 // when it is read again: nanoseconds of sinceStart
 	streams sync.Mutex   // of HTTP/2, while they take turns
-	leave   func()       // leaves the lane; nil when it is not in it, used by the handshake alone
+	leave   func()       // leaves the lane; nil outside it. Used only by the handshake
 }
 
 func (l *bounded) newCounted(conn net.Conn, address string) *counted {
@@ -140,7 +140,7 @@ func sinceStart() time.Duration { return time.Since(start) }
 
 func (c *counted) heldUntil() time.Duration { return time.Duration(c.until.Load()) }
 
-// wait returns how long it took, once the connection is no longer held up, is closed, or the server stops.
+// wait returns once the connection is no longer held up, is closed, or the server stops. It returns how long that took.
 func (c *counted) wait() (took time.Duration) {
 	if c == nil || c.until.Load() == 0 {
 		return 0

@@ -81,12 +81,12 @@ func peerOf(r *http.Request) *peer {
 // fields are a request's header fields: a handler.Request or an http.Header.
 type fields interface{ Values(name string) []string }
 
-// client returns the client's address: the connection's, or, if that is a trusted proxy, the last
-// address in Forwarded (RFC 7239) or X-Forwarded-For that is not a trusted proxy.
+// client returns the client's address: the connection's, or, if that is a trusted proxy, the last address in
+// Forwarded (RFC 7239) or X-Forwarded-For that is not a trusted proxy.
 //
-// A proxy writes one of the two fields and passes on whatever the client put into the other. So if
-// both exist and disagree, the address is not known, and empty. It is not the proxy's: a key may be limited to
-// networks that include the proxy.
+// A proxy writes one of the two fields and passes on whatever the client put into the other. So if both exist
+// and disagree, the address is unknown, and client returns "". It does not fall back to the proxy's address: a
+// key may be limited to networks that include the proxy.
 func (p Proxies) client(from *peer, header fields) string {
 	if len(p) == 0 || !p.trust(from.addr) {
 		return from.text

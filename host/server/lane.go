@@ -6,17 +6,17 @@ import (
 	"runtime"
 )
 
-// lane bounds the handshakes that compute at once to half of the processors, so that a lookup waits for
-// few of them: one takes as long as twenty lookups. Those of an address wait for one another first, so
-// that a client waits for one handshake of each other address, not for the hundreds of a single one. A
-// handshake that waits for its client is not in the lane, so that slow clients keep nobody out.
+// lane bounds the handshakes that compute at once to half of the processors: one takes as long as
+// twenty lookups. Handshakes of the same address queue among themselves first, so that another client
+// waits for at most one of them, not for hundreds. A handshake that waits for its client is not in the
+// lane, so slow clients keep nobody out.
 type lane struct {
 	of      *Server
 	compute chan struct{}
 	turns   [laneTurns]chan struct{}
 }
 
-// laneTurns is how many addresses are told apart; two that share a turn wait for each other.
+// laneTurns is the number of queues. Two addresses that share one wait for each other.
 const laneTurns = 256
 
 func (s *Server) newLane() *lane {
@@ -31,10 +31,10 @@ func (s *Server) newLane() *lane {
 // answer to it, see counted.Write, or when the handshake fails.
 func (l *lane) enter(hello *tls.ClientHelloInfo) (unchanged *tls.Config, err error) {
 	c := countedOf(hello.Conn)
-	if c == nil || c.leave != nil { // the second message, after a request to retry
+	if c == nil || c.leave != nil { // the second message, after a HelloRetryRequest
 		return nil, nil
 	}
-	turn := make(chan struct{}, 1) // a trusted proxy's connections are of many clients
+	turn := make(chan struct{}, 1) // a queue of its own: a trusted proxy's connections are of many clients
 	if c.address != "" {
 		turn = l.turns[l.of.shares.slot(c.address)%laneTurns]
 	}

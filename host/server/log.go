@@ -82,19 +82,19 @@ func traceparent(values []string) string {
 	return values[0]
 }
 
-// LogBuffer buffers log lines, so that a busy server does not make a system call for each. While what they are
-// written to takes none, such as a pipe that nobody reads, lines wait in memory, and those beyond a few megabytes
-// are dropped: no request waits for the log. It is safe for concurrent use.
+// LogBuffer buffers log lines, so that a busy server does not make a system call for each. No request waits for
+// the log: while its destination hangs, such as a pipe that nobody reads, lines wait in memory, and those beyond
+// a few megabytes are dropped. It is safe for concurrent use.
 type LogBuffer struct {
-	// Lost, if set, is called with the number of lines that were dropped, once the others are written again.
+	// Lost, if set, is called with the number of dropped lines, once those before them are written.
 	Lost func(lines int64)
 
 	to      io.Writer
 	at      int // the size in bytes at which the lines are written at once
 	mu      sync.Mutex
-	waiting []byte    // lines that are written next
-	spare   []byte    // what waiting becomes then
-	writing *logWrite // what is written now, nil for nothing
+	waiting []byte    // lines to write next
+	spare   []byte    // the buffer that waiting then gets
+	writing *logWrite // the write under way, or nil
 	lost    int64     // lines dropped since the last write
 }
 
@@ -113,7 +113,7 @@ const (
 	logPatience = time.Second
 )
 
-// ErrLogHangs is returned when a write of lines takes long. It goes on.
+// ErrLogHangs is returned when a write takes too long. The write goes on.
 var ErrLogHangs = errors.New("the log takes no lines")
 
 // NewLogBuffer returns a LogBuffer that writes to w.
@@ -122,8 +122,8 @@ func NewLogBuffer(w io.Writer) *LogBuffer { return &LogBuffer{to: w, at: maxBuff
 // NewLogLines returns a LogBuffer that writes each line to w at once, for a log of few lines. It needs no Run.
 func NewLogLines(w io.Writer) *LogBuffer { return &LogBuffer{to: w} }
 
-// Write buffers p, which is one line. It fails if the buffer was full and could not be flushed; its
-// lines are lost then, unless the write merely hangs.
+// Write buffers p, which is one line. It fails if the buffer is full and could not be flushed; the buffered lines
+// are then lost, unless the write merely hangs.
 func (b *LogBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	if b.writing != nil && len(b.waiting)+len(p) > maxWaitingBytes {
@@ -160,7 +160,7 @@ func (b *LogBuffer) Flush() error {
 	}
 }
 
-// begin writes the waiting lines, in a goroutine that ends when they are written. b.mu is held.
+// begin starts to write the waiting lines, in a goroutine that ends when they are written. b.mu is held.
 func (b *LogBuffer) begin() *logWrite {
 	lines, w := b.waiting, &logWrite{done: make(chan struct{})}
 	b.waiting, b.spare, b.writing = b.spare[:0], nil, w

@@ -100,8 +100,8 @@ func (m *metrics) counter(r route, status int) prometheus.Counter {
 	return *counter
 }
 
-// problemCode returns the code in the body of a problem, nil if it is none. Quotes in the texts
-// before it are escaped, so it is the first.
+// problemCode returns the code in a problem document; nil for any other body. Quotes in the texts
+// before it are escaped, so the first match is the code.
 func problemCode(body []byte) []byte {
 	_, rest, found := bytes.Cut(body, []byte(`,"code":"`))
 	code, _, closed := bytes.Cut(rest, []byte(`"`))
@@ -111,7 +111,7 @@ func problemCode(body []byte) []byte {
 	return code
 }
 
-// outcome classifies the result of a request by who has to do something.
+// outcome classifies the result of a request by who would have to act on it.
 type outcome uint8
 
 const (

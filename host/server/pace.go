@@ -19,7 +19,8 @@ const (
 	longestHold                 = time.Second
 
 	connectionBurst, connectionInterval = 100, 10 * time.Millisecond
-	// longestHolds bounds the holds of streams together, and that of a new connection.
+	// longestHolds bounds the sum of the holds of a connection's streams, and the hold of a new
+	// connection.
 	longestHolds = 10 * time.Second
 )
 
@@ -28,7 +29,7 @@ const (
 type pace struct {
 	burst    int64
 	interval time.Duration
-	longest  time.Duration // hold of an early one
+	longest  time.Duration // the most that an early one is held
 	due      [slots]atomic.Int64
 }
 
@@ -36,7 +37,7 @@ type pace struct {
 // past.
 var paceStart = time.Now().Add(-time.Hour)
 
-// note counts one and returns how early it comes.
+// note counts one event and returns how early it comes.
 func (p *pace) note(slot uint16, now time.Time) time.Duration {
 	at := int64(now.Sub(paceStart))
 	for {
@@ -48,7 +49,7 @@ func (p *pace) note(slot uint16, now time.Time) time.Duration {
 	}
 }
 
-// early returns how early the next one would come, without counting it.
+// early returns how early an event would come, without counting it.
 func (p *pace) early(slot uint16, now time.Time) time.Duration {
 	return time.Duration(max(p.due[slot].Load()-int64(now.Sub(paceStart)), 0))
 }
@@ -66,8 +67,8 @@ func newPaces() *paces {
 	return p
 }
 
-// unpaid reports whether nobody pays for the answer. A sandbox address and an account may have as many
-// others as their rates allow.
+// unpaid reports whether nobody pays for the answer. Other answers to an account or a sandbox address are
+// limited by its rate.
 func (e *exchange) unpaid() bool {
 	switch status := e.response.Status; {
 	case status == http.StatusTooManyRequests, e.route == routePage, e.route == routeInvalid:

@@ -48,8 +48,8 @@ func (s *Server) newPlain(listener net.Listener) transport {
 
 func (p plain) serve() error { return p.Serve(p.connections) }
 
-// shutdown does not use fasthttp's own, which closes a connection that has just got a request: it
-// was charged, and its answer could not be sent.
+// shutdown does not use fasthttp's own, which closes a connection that has just received a request: the request would
+// be charged, and its answer could not be sent.
 func (p plain) shutdown(ctx context.Context) error {
 	p.connections.drain()
 	return p.connections.wait(ctx)

@@ -53,11 +53,11 @@ func (s *Server) newSecure(listener net.Listener) transport {
 	}
 }
 
-// unreadHeaders times MaxHeaderBytes is read of a header. Longer than MaxHeaderBytes it is refused; longer
-// than this, the rest is left unread; and twice this ends the connection.
+// unreadHeaders is a factor of MaxHeaderBytes. A header longer than MaxHeaderBytes is refused. One longer than
+// unreadHeaders times that is not read to its end; twice as much ends the connection.
 const unreadHeaders = 4
 
-// passedOn is HTTP/2 on a connection that is not of type tls.Conn, see streams.
+// passedOn is the protocol for net/http to speak on a connection that is not a tls.Conn: HTTP/2; see streams.
 func passedOn() *http.Protocols {
 	p := new(http.Protocols)
 	p.SetUnencryptedHTTP2(true)
@@ -129,7 +129,8 @@ func isClear(first [5]byte) bool {
 	return strings.Trim(string(first[:]), "ABCDEFGHIJKLMNOPQRSTUVWXYZ /*") == ""
 }
 
-// refuseClear answers a client that sends HTTP without TLS: hung up on, it would take the address for one where nothing works.
+// refuseClear answers a client that speaks HTTP without TLS. If it were only hung up on, it would think that nothing
+// works at this address.
 func (w *secure) refuseClear(conn net.Conn) {
 	c := &connection{Conn: conn, peer: peerAt(conn), of: w.http1.connections}
 	c.lingers.Store(true)

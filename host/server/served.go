@@ -15,7 +15,7 @@ var endpointNames = [routeCount]string{
 	routeSearchCompanies: "search_companies", routeSearchLLPs: "search_llps",
 }
 
-// noteServed reports a lookup that reached the meter: one refused earlier has no
+// noteServed reports a lookup that reached the meter. One refused earlier has no
 // known key.
 func (s *Server) noteServed(e *exchange, code string) {
 	if s.config.Served == nil || e.bill.Account == 0 {

@@ -13,21 +13,21 @@ import (
 	"regedge/handler/ident"
 )
 
-// shares divides the lookups in flight fairly. While a quarter of the limit is free, anybody may have
-// more. Then nobody gets more than the limit divided by the number of active clients and one newcomer, or
-// a few while there is room. Clients are counted by address and, since an account may use many, by key.
-// Requests without the form of a live key, such as the sandbox's, get a quarter of the limit in all:
-// they cost nothing, so customers must not wait for them. Lookups that wait for a lease have places of
-// their own: an account has few, and while they wait they make nobody's share smaller.
+// shares divides the lookups in flight fairly. While a quarter of the limit is free, anybody may have more
+// than their share. Beyond that, nobody gets more than the limit divided by the number of active clients
+// plus one, or a few while there is room. Clients are counted by address and, since an account may use
+// many addresses, by key. Requests without a live key's form, such as the sandbox's, get a quarter of the
+// limit in all: they cost nothing, so customers must not wait for them. Lookups that wait for a lease are
+// counted apart: an account has few of them, and while they wait they make nobody's share smaller.
 //
-// The counts of addresses and of keys are a count-min sketch each, of fixed size: two rows of counters, in
-// which a hash with a secret seed gives each address or key a slot. The smaller counter is taken: only
-// those that collide in both rows share a share.
+// The counts by address and by key are each a count-min sketch of fixed size: two rows of counters, in
+// each of which a hash with a secret seed gives an address or key a slot. The smaller counter is used, so
+// only those that collide in both rows share a share.
 type shares struct {
 	limit      int64
 	waiting    func() int
 	maxWaiting int64
-	inFlight   *atomic.Int64 // also lookups that are refused at once
+	inFlight   *atomic.Int64 // including lookups that are refused at once
 	// admitted are in flight and not being refused: a refusal must take nobody's place.
 	admitted        atomic.Int64
 	strangers       atomic.Int64
@@ -44,9 +44,9 @@ type pair [2]uint16
 
 // parties counts the lookups in flight of addresses, or of keys: a count-min sketch.
 type parties struct {
-	busy  atomic.Int64 // slots of the first row with a count
+	busy  atomic.Int64 // slots of the first row that are not 0
 	count [2][slots]atomic.Int64
-	// doubt is above zero for suspects, see suspicion. It has the slots of the first row.
+	// doubt is above zero for suspects (see suspicion), by slot of the first row.
 	doubt [slots]atomic.Int32
 }
 

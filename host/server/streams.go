@@ -48,22 +48,24 @@ const (
 	frameHeaderBytes = 9
 	// frameBytes is the most that net/http takes in a frame (RFC 9113, section 4.2).
 	frameBytes = 16 << 10
-	// blockFactor times the limit bounds a header as it is sent, and is buffered.
+	// blockFactor times limit bounds the encoded header that is buffered.
 	blockFactor = 2
-	// tableBytes is the size of the client's dynamic table (RFC 7541), of which net/http tells nothing else.
+	// tableBytes is the size of the client's dynamic table (RFC 7541): net/http announces no other.
 	tableBytes = 4 << 10
 	readBytes  = 1 << 10
-	// keptBytes bounds what a header may leave in memory: thousands of idle connections would keep that of a long one.
+	// keptBytes bounds the memory that a header leaves behind: after a long one, thousands of idle connections would
+	// keep much.
 	keptBytes = 4 << 10
 
-	// frameBurst frames may come that are no request's, such as PING and SETTINGS, and framesPerRequest more with each
-	// request, which a client needs for its windows and for what it cancels. Each one more holds up the connection for
-	// frameInterval: a connection that sent PING without pause took 0.9 of a core (2026-11).
+	// A client may send frameBurst frames that belong to no request, such as PING and SETTINGS, and with each request
+	// framesPerRequest more, which it needs for its windows and cancellations. Each further one holds up the
+	// connection for frameInterval: one that sent PING without pause took 0.9 of a core (2026-11).
 	frameBurst, framesPerRequest = 1000, 8
 	frameInterval                = 10 * time.Millisecond
 )
 
-// The names of the fields that ask for a refusal, and that carry a target. No client can know them.
+// The names of the fields that ask for a refusal, and that carry a target. They are random, so no client can know
+// them.
 var (
 	refusalField = http.CanonicalHeaderKey("x-" + rand.Text())
 	targetField  = http.CanonicalHeaderKey("x-" + rand.Text())
@@ -81,18 +83,18 @@ func (s *streams) makeWriters() {
 	s.encoder = hpack.NewEncoder(&s.block)
 	s.encoder.SetMaxDynamicTableSize(0)
 	s.framer = http2.NewFramer(&s.frames, nil)
-	s.framer.AllowIllegalWrites = true // it is for net/http to refuse them
+	s.framer.AllowIllegalWrites = true // refusing them is up to net/http
 }
 
-// staticField is a header of one field of the static table, which changes nothing in a decoder.
+// staticField is a header of one static-table field, which leaves a decoder's state as it is.
 var staticField = []byte{0x82}
 
-// forget gives the memory of a long header back, once that was passed on.
+// forget frees the memory of a long header once it was passed on.
 func (s *streams) forget() {
 	s.long, s.raw, s.ready, s.fields = false, bytes.Clone(s.raw), nil, nil
 	s.makeWriters()
 	s.decoder.SetEmitEnabled(false)
-	_ = s.decode(staticField) // the decoder keeps what it was given last
+	_ = s.decode(staticField) // the decoder keeps the last block that it was given
 }
 
 // NetConn returns the connection with TLS.
@@ -199,8 +201,8 @@ func streamOf(raw []byte) uint32 {
 	return (uint32(raw[5])<<24 | uint32(raw[6])<<16 | uint32(raw[7])<<8 | uint32(raw[8])) &^ (1 << 31)
 }
 
-// readBlock reads the frames of a header, and returns its block and the bytes of the frames: nil if they
-// are not what RFC 9113, section 6.2, allows, or more than we keep.
+// readBlock reads the frames of a header, and returns its block and the bytes of the frames. The block is nil if the
+// frames are not what RFC 9113, section 6.2, allows, or more than we keep.
 func (s *streams) readBlock() (block []byte, used int, err error) {
 	stream := streamOf(s.raw)
 	for {
@@ -230,8 +232,8 @@ func (s *streams) readBlock() (block []byte, used int, err error) {
 	}
 }
 
-// withoutPadding takes padding and priority off the payload of a HEADERS frame. It returns nil if they do
-// not fit.
+// withoutPadding removes padding and priority from the payload of a HEADERS frame. It returns nil if they do not fit
+// in it.
 func withoutPadding(payload []byte, flags http2.Flags) []byte {
 	padding, skip := 0, 0
 	if flags.Has(http2.FlagHeadersPadded) {
@@ -281,8 +283,8 @@ func (s *streams) encode(first http2.FrameHeader, fields []hpack.HeaderField) {
 	s.ready = s.frames.Bytes()
 }
 
-// end makes a frame ready that makes net/http end the connection with an error, since nothing can be read
-// after a header that can't be decoded.
+// end makes ready a frame for which net/http ends the connection with an error, since nothing can be read after a
+// header that can't be decoded.
 func (s *streams) end() {
 	s.ended = true
 	s.ready = []byte{0, 0, 0, byte(http2.FrameHeaders), byte(http2.FlagHeadersEndHeaders), 0, 0, 0, 0}

@@ -14,8 +14,8 @@ import (
 )
 
 // judge checks a request's header, as HTTP/2 sends it, for anything that net/http would refuse. It returns
-// the code of the refusal, or else the index of a target that net/http could not parse; -1 if it could.
-// tooLarge says that fields are missing.
+// the code of the refusal, or else the index of a target that net/http could not parse; -1 if it can.
+// tooLarge means that fields are missing.
 func judge(fields []hpack.HeaderField, tooLarge bool) (code string, target int) {
 	regular := slices.IndexFunc(fields, func(f hpack.HeaderField) bool { return !f.IsPseudo() })
 	if regular < 0 {

@@ -62,8 +62,8 @@ func HTTP(name string, listener net.Listener, handler http.Handler, log *slog.Lo
 	}}
 }
 
-// logged logs a panic of a handler. net/http would tell it among what clients do wrong, which nobody reads. The
-// connection is closed, as there.
+// logged logs a panic of a handler. net/http would log it among the errors of clients, which nobody reads. Either way
+// the connection is closed.
 func logged(name string, handler http.Handler, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {

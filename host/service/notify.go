@@ -6,8 +6,8 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// tellInit tells the init system a state, if it asked for it (sd_notify(3)). A message that is lost is
-// noticed there: the start or the watchdog runs out.
+// tellInit tells the init system a state, if that asked for it (sd_notify(3)). It would notice a lost
+// message: the start or the watchdog times out.
 func tellInit(state string) { _, _ = daemon.SdNotify(false, state) }
 
 // watchdog returns a channel that ticks twice within the time in which the init system wants to hear

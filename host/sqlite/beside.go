@@ -10,12 +10,12 @@ import (
 	"regedge/schema"
 )
 
-// Beside reads a registry's file beside the libSQL replica that keeps it, for those who ask that replica's
-// endpoint: the replica itself shows each transaction of a push as it comes. It answers only while it holds
-// the release before a push that is under way. It is safe for concurrent use.
+// Beside reads a registry's file on behalf of clients of the libSQL replica that keeps it. The replica's own
+// endpoint shows each transaction of a push as it comes. Beside answers only while a push is under way and
+// it holds the release before it. It is safe for concurrent use.
 type Beside struct {
 	replica *Replica
-	other   bool // the file is no registry, which is never pushed to; of Refresh
+	other   bool // the file is no registry, and so never pushed to; used by Refresh
 }
 
 // besideTx is how long a transaction lasts while no push is under way. Only a hold needs one.
@@ -25,13 +25,13 @@ const besideTx = time.Millisecond
 func OpenBeside(file string) *Beside {
 	r := &Replica{config: ReplicaConfig{
 		Database: schema.Registry, File: file, Connections: DefaultConnections, ReadTx: besideTx, Keep: DefaultKeep,
-		Now: time.Now, Log: slog.New(slog.DiscardHandler), // an edge says the same
+		Now: time.Now, Log: slog.New(slog.DiscardHandler), // an edge logs the same
 	}}
 	r.view.Store(&view{remote: true, why: errStarting, endpoint: errStarting})
 	return &Beside{replica: r}
 }
 
-// Refresh looks whether a push is under way. It is to be called every second, by one goroutine.
+// Refresh checks whether a push is under way. Call it every second, from one goroutine.
 func (b *Beside) Refresh() {
 	var other *schema.OtherError
 	if !b.other && errors.As(b.replica.Refresh(), &other) {
@@ -39,9 +39,9 @@ func (b *Beside) Refresh() {
 	}
 }
 
-// Read runs one statement with the parameters ?1, ?2, …, and returns the names of its columns and the values
-// row by row: nil, int64, string or []byte, as the parameters. It reports false while no release is held,
-// and when the statement fails or has another result.
+// Read runs one statement with the parameters ?1, ?2, …, and returns its column names and the values row by
+// row: nil, int64, string or []byte, like the parameters. It reports false while no release is held, and for
+// a statement that fails.
 func (b *Beside) Read(ctx context.Context, statement string, args []any) (columns []string, values []any, ok bool) {
 	v := b.replica.view.Load()
 	if v.file == nil || v.remote || v.unreleased || !v.file.held.Load() {

@@ -138,7 +138,7 @@ func (c *connection) close() error { return guard(c.closeAll) }
 
 func (c *connection) closeAll() error {
 	for _, statement := range c.statements {
-		_ = guard(statement.Close) // one that got no memory panics again, and is closed
+		_ = guard(statement.Close) // a statement that got no memory panics again, but is closed
 	}
 	c.statements = nil
 	c.tx.close()
@@ -181,8 +181,8 @@ func (c *connection) columns(text string) ([]string, error) {
 	return names, nil
 }
 
-// enter makes sure that a read transaction is open, which with hold may be of any age. A new
-// one may invalidate the cache.
+// enter makes sure that a read transaction is open; with hold, an old one will do. A new one may invalidate the
+// cache.
 func (c *connection) enter(now time.Time, hold bool) error {
 	began, err := c.tx.enter(now, hold)
 	if err != nil || !began {
@@ -204,7 +204,7 @@ func (c *connection) answer(text string, args []handler.Value, dst *handler.Resu
 	return err
 }
 
-// query binds, steps the statement to its end and resets it, also after an error.
+// query binds the parameters, steps the statement to its end and resets it, even after an error.
 func (c *connection) query(text string, args []handler.Value, dst *handler.Result, maxRows, maxBytes int) error {
 	dst.Columns, dst.Values = 0, dst.Values[:0]
 	statement, err := c.prepared(text)

@@ -19,8 +19,8 @@
 //     before. Until then the old file stays open, even if it was deleted.
 //   - A file whose log got another index (-shm) counts as another file: commits are not
 //     visible through the old one.
-//   - While a push is under way, all connections stay in the release before it (hold), and a Beside answers from it
-//     who asks the endpoint.
+//   - While a push is under way, all connections stay in the release before it (hold), and clients of the
+//     endpoint are answered from that release too (Beside).
 //   - The file is never written, recovered or checkpointed.
 //   - A statement that fails on the file is sent to the endpoint at once.
 //

@@ -9,30 +9,30 @@ import (
 	"regedge/handler"
 )
 
-// A push writes its records in many transactions. Readers that followed each of them would mix records
-// of two releases. So the table pushing says when a push begins (its release is not empty) and when its
-// first records have been written (dirty), some seconds later: in between, all connections of a Store
-// begin a read transaction, and keep that snapshot until the push has ended.
+// A push writes its records in many transactions. Readers that followed each of them would mix records of two
+// releases. So the table pushing says when a push begins (its release is not empty) and, some seconds later, that its
+// first records have been written (dirty). In between, all connections of a Store begin a read transaction, and they
+// keep that snapshot until the push has ended.
 
 const selectPushing = `SELECT release <> '' OR dirty, dirty, batch FROM pushing`
 
-// holdBytes is how much larger than the file the write-ahead log may grow while transactions are held:
-// they keep its owner from restarting the log.
+// holdBytes is how much larger than the file the write-ahead log may grow while transactions are held: meanwhile its
+// owner can't restart it.
 const holdBytes = 1 << 30
 
-// stalledAfter is for how long a push may write nothing until it counts as given up.
+// stalledAfter is how long a push may write nothing before it counts as given up.
 const stalledAfter = 30 * time.Second
 
-// errWithin is why an edge that began within a push is not ready.
+// errWithin is why an edge that started during a push is not ready.
 var errWithin = errors.New("a push is under way, of whose release this edge has a part: it is ready when the push ends, or stands still")
 
-// pushing is the state of a push, as the database itself records it. batch counts what it wrote.
+// pushing is the state of a push as the database records it. batch counts the transactions that the push has made.
 type pushing struct {
 	underWay, dirty bool
 	batch           int64
 }
 
-// readPushing reads it from a source. It is zero for a database that was never pushed to.
+// readPushing reads the state from a source. It is zero for a database that was never pushed to.
 func readPushing(s source) (p pushing, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
@@ -82,8 +82,8 @@ func (s *Store) connectionAside() (c *connection, err error) {
 	return s.fresh, err
 }
 
-// hold makes every connection keep its read transaction until letGo, or one that it begins now. It
-// reports false, and holds nothing, if records of a push are visible already. The store is pinned.
+// hold makes every connection keep its read transaction, or begin one, until letGo. It reports false, and holds
+// nothing, if records of a push are visible already. The store is pinned.
 func (s *Store) hold(ctx context.Context) (held bool, err error) {
 	s.gather(true)
 	s.held.Store(true)
@@ -121,8 +121,8 @@ func (s *Store) giveTokens(n int) {
 	}
 }
 
-// holdSlot begins the transaction of a slot's connection, and reports whether it sees no record of a
-// push. The caller has all tokens, so nobody else uses a connection but the timers.
+// holdSlot begins the transaction of a slot's connection, and reports whether that sees no record of a push. The
+// caller has all tokens, so only the timers use connections meanwhile.
 func (s *Store) holdSlot(ctx context.Context, at int) (clean bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +181,7 @@ func (s *Store) letGo() {
 	}
 }
 
-// logBytes is the size of the write-ahead log beyond that of the file.
+// logBytes is by how much the write-ahead log is larger than the file.
 func (s *Store) logBytes() int64 {
 	file, err := os.Stat(s.config.Path)
 	log, logErr := os.Stat(s.config.Path + "-wal")
@@ -191,15 +191,15 @@ func (s *Store) logBytes() int64 {
 	return log.Size() - file.Size()
 }
 
-// errOnlyThere is why the endpoint is read during a push that this edge came too late for.
+// errOnlyThere is why the endpoint is read during a push for which this edge came too late.
 var errOnlyThere = errors.New("a push is under way, and only the replica's endpoint still has the release before")
 
-// followPush makes a file hold its current release while a push is under way. If it came too late for that, statements
-// go to the endpoint, if that holds it.
+// followPush makes a file hold its current release while a push is under way. If it is too late for that, statements
+// go to the endpoint, provided that still holds the release.
 func (r *Replica) followPush(next *view) {
 	now, err := readPushing(newest{next.file})
 	if err != nil {
-		return // a file that can't be read is dealt with elsewhere
+		return // Refresh notices elsewhere that the file can't be read
 	}
 	r.hold(next.file, now)
 	if next.remote {
@@ -217,7 +217,7 @@ func (r *Replica) followPush(next *view) {
 	r.partial.Store(partial)
 }
 
-// hold makes a store hold its release while a push is under way, or notes why it can't.
+// hold makes a store hold its release while a push is under way, or notes in unheld why it can't.
 func (r *Replica) hold(s *Store, now pushing) {
 	const late = "its records came before this edge could hold the release before"
 	switch {
@@ -245,7 +245,7 @@ func (r *Replica) endpointHolds() bool {
 	return err == nil && now.underWay && !now.dirty
 }
 
-// watchPush says when the endpoint is read and shows records of a push.
+// watchPush tells, while the endpoint is read, whether it shows records of a push.
 func (r *Replica) watchPush() {
 	now, err := readPushing(r.config.Endpoint)
 	if err != nil {
@@ -257,8 +257,9 @@ func (r *Replica) watchPush() {
 	}
 }
 
-// beganWithin reports whether this edge began within the push that is under way, and has a part of it: others, which
-// hold the release before, should get the requests. A push that stands still for stalledAfter keeps no edge away.
+// beganWithin reports whether this edge started during the push under way and so shows part of it. Requests should
+// then go to the edges that hold the release before. A push that has written nothing for stalledAfter keeps no edge
+// away.
 func (r *Replica) beganWithin(now pushing) bool {
 	if !r.followed {
 		r.followed, r.within = true, now.dirty

@@ -81,7 +81,7 @@ func (r *Replica) check(before *view) *view {
 	file.beat, file.err = r.checkFile(before, next)
 	r.choose(before, next, file, endpoint)
 	if before.remote && next.remote && before.endpoint == nil && isSilence(endpoint.err) && r.failures < maxMissed {
-		next.endpoint, next.beat = nil, before.beat // not given up yet: statements have a longer timeout than a check
+		next.endpoint, next.beat = nil, before.beat // not given up yet: a statement has a longer timeout than a check
 	}
 	if r.config.Database == schema.Registry {
 		r.followReleases(next)
@@ -100,7 +100,7 @@ func (r *Replica) choose(before, next *view, file, endpoint probe) {
 	switch {
 	case r.config.File == "":
 		next.remote, next.beat, next.why = true, endpoint.beat, endpoint.err
-	case back && file.err == nil && endpoint.err != nil: // neither can be read
+	case back && file.err == nil && endpoint.err != nil: // neither can be used
 		next.remote, next.beat, next.why = true, r.newest, errors.Join(stuck(next.unopened), endpoint.err)
 	case file.err == nil && !back && (endpoint.err != nil || r.follows(file.beat, endpoint.beat)):
 		next.beat = file.beat
@@ -109,12 +109,12 @@ func (r *Replica) choose(before, next *view, file, endpoint probe) {
 	case endpoint.err == nil:
 		next.remote, next.beat, next.why = true, endpoint.beat, file.err
 	default:
-		// Neither can be read well: keep what was read last. Its heartbeat may be ahead of the clock, which is never the newest.
+		// Neither can be read well: keep what was read last. before.beat may be ahead of the clock; newest never is.
 		next.remote, next.beat, next.why = next.file == nil || back, cmp.Or(r.newest, before.beat), errors.Join(file.err, endpoint.err)
 	}
 }
 
-// followReleases checks whether a registry has a release yet, and holds it while a push is under way.
+// followReleases checks whether a registry has a release yet, and makes the file hold it while a push is under way.
 func (r *Replica) followReleases(next *view) {
 	if next.remote && next.endpoint == nil {
 		r.watchPush()
@@ -137,7 +137,7 @@ func (r *Replica) follows(file, endpoint int64) bool {
 	return endpoint-file <= r.config.Keep.Milliseconds()
 }
 
-// stuck is the error of a file that lags, joined with why a file that replaced it can't be read, if any.
+// stuck is the error of a file that lags, joined with why the file that replaced it can't be read, if there is one.
 func stuck(unopened error) error {
 	if unopened == nil {
 		return errStuck
@@ -167,7 +167,7 @@ type silentError struct{ error }
 
 func (e silentError) Unwrap() error { return e.error }
 
-// isSilence reports whether a check failed without an answer that says why.
+// isSilence reports whether a check failed without any answer that explains it.
 func isSilence(err error) bool {
 	var silent silentError
 	var newer *schema.NewerError
@@ -197,8 +197,8 @@ func (r *Replica) checkReleased(s source) error {
 	return errFilling
 }
 
-// checkKeys fails for a copy of access without keys while one with keys is read: it would refuse all of them. The
-// copy is taken after Keep, since the last key may have been revoked.
+// checkKeys fails for a copy of access without keys while one with keys is read: it would refuse every key. After Keep
+// the copy is accepted, since the last key may really have been revoked.
 func (r *Replica) checkKeys(s source) error {
 	if r.config.Database != schema.Access {
 		return nil
@@ -226,8 +226,9 @@ func hasKeys(s source) (bool, error) {
 	return err == nil && result.Rows() > 0, err
 }
 
-// checkFile sets the file of next and returns its heartbeat: the file of before, or another that
-// took its place and is as new. While that is in the middle of a push, the file of before stays, with the other's heartbeat.
+// checkFile sets the file of next and returns its heartbeat. The file is the one of before, or another that took its
+// place and is as new. If the other one is in the middle of a push, the file of before stays, with the other's
+// heartbeat.
 func (r *Replica) checkFile(before, next *view) (int64, error) {
 	if r.config.File == "" {
 		return 0, errMissing
@@ -251,7 +252,7 @@ func (r *Replica) checkFile(before, next *view) (int64, error) {
 	case openErr == nil:
 	case before.file == nil:
 		return 0, openErr
-	case errors.Is(openErr, errPushed): // the replica follows, and the open file has the release before
+	case errors.Is(openErr, errPushed): // the replica is not stuck, and the open file has the release before the push
 		next.unopened = openErr
 		return beat, err
 	default:
@@ -334,7 +335,7 @@ func (r *Replica) beat(s source) (int64, error) {
 	return heartbeat[0].Int, nil
 }
 
-// errShape is the error of an answer by something that is no libSQL server.
+// errShape is the error for an answer that can't come from a libSQL server.
 var errShape = errors.New("the answer does not have the columns that were asked for")
 
 // firstRow returns the first row of a statement with so many columns. It fails if there is none.
@@ -367,7 +368,7 @@ func (r *Replica) logSilence(err error) {
 	log := r.config.Log.With("database", r.config.Database)
 	told := r.refused.Load() || r.failures >= maxFailures
 	switch refused := errors.Is(err, ErrToken); {
-	case err == nil, errors.Is(err, errEmpty) && r.view.Load().file == nil: // as in a new cluster, until a push
+	case err == nil, errors.Is(err, errEmpty) && r.view.Load().file == nil: // as in a new cluster, until the first push
 		if told {
 			log.Info("the replica's endpoint answers again")
 		}

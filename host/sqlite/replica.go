@@ -79,15 +79,16 @@ type Replica struct {
 	newest int64 // newest heartbeat that was read and not ahead of the clock, Unix milliseconds
 	// released is set once a registry with a release was read.
 	released bool
-	// keyed is set while the copy of access that is read has a key, keyless since when one without keys would take its place.
+	// keyed is set while the copy of access being read has a key. keyless is since when a copy without keys has been
+	// waiting to take its place.
 	keyed   bool
 	keyless time.Time
-	// unheld is why the file shows records of an unfinished push, or empty. mixed is set once that, or the same of the
-	// endpoint, was logged.
+	// unheld is why the file shows records of an unfinished push, or empty. mixed is set once this, or the same about
+	// the endpoint, was logged.
 	unheld string
 	mixed  bool
-	// followed is set once the state of a push was read. within is set while the push lasts that this edge began in;
-	// batch is what it wrote last, and moved when that was seen.
+	// followed is set once the state of a push was read. within is set for the rest of a push during which this edge
+	// started. batch is the last count of transactions that the push had made, and moved is when it changed.
 	followed, within bool
 	batch            int64
 	moved            time.Time
@@ -95,7 +96,7 @@ type Replica struct {
 	failures int
 	// refused is set while the endpoint refuses the token.
 	refused atomic.Bool
-	// partial is set while this edge should get no requests, see beganWithin.
+	// partial is set while this edge should get no requests; see beganWithin.
 	partial atomic.Bool
 
 	switches atomic.Int64

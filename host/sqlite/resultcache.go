@@ -8,8 +8,8 @@ import (
 	"regedge/handler"
 )
 
-// maxCachedResults bounds the results that a connection caches, at about half a KiB each, or less than one
-// KiB. It covers the API keys in use on an edge at a time.
+// maxCachedResults bounds the results that a connection caches, of about half a KiB each and always less
+// than one. It covers the API keys in use on an edge at a time.
 const maxCachedResults = 2048
 
 // maxCachedBytes bounds the texts of one cached result: a key's hash, and its networks (288 bytes at most).
@@ -56,7 +56,7 @@ func (c *resultCache) begin() error {
 		now = c.version.ColumnInt64(0)
 	}
 	if err := c.version.Reset(); err != nil {
-		clear(c.results) // the transaction goes on, and they were not compared with its state
+		clear(c.results) // the transaction goes on, but the results were not compared with its state
 		return fmt.Errorf("read data_version: %w", err)
 	}
 	if now != c.seen {

@@ -31,8 +31,8 @@ type Config struct {
 	// Connections is the maximum number of statements that run at once. The first half of the
 	// connections, which are used first, have page caches that grow with the file.
 	Connections int
-	// Pinned makes Open open all connections at once, and never reads another file that took
-	// the place of the one that Open found: it may be a replica under construction.
+	// Pinned makes Open open all connections at once, and the store stay with the file that Open
+	// found. Another file at the path may be a replica under construction.
 	Pinned bool
 	// Watched opens one more connection, which reads the newest state while the others hold one.
 	Watched bool
@@ -91,7 +91,7 @@ type Store struct {
 	mu    sync.Mutex
 	slots []slot      // the first free one is taken: its cache is warm
 	held  atomic.Bool // transactions are kept; see hold
-	// gathers is set while hold waits for all tokens: no slot may keep one as lost.
+	// gathers is set while hold waits for all tokens: until then no slot may keep its token as lost.
 	gathers bool
 	file    os.FileInfo // the file that idle connections have open
 	index   os.FileInfo // of the WAL, as Open found it; nil if there was none
@@ -143,8 +143,8 @@ func Open(config Config) (*Store, error) {
 // of its WAL, and its locks.
 func indexOf(path string) string { return path + "-shm" }
 
-// connect opens the connection of a slot, or the one beside them, whose statements each see the newest
-// state. A pinned store accepts only the file that it has.
+// connect opens the connection of a slot, or the one beside the slots, whose statements each see the
+// newest state. A pinned store accepts only the file that it has.
 func (s *Store) connect(at int) (*connection, error) {
 	config := s.config
 	if at == config.Connections {

@@ -25,15 +25,14 @@ const maxReply = 64 << 10
 // encoding is the media type of batches, and of the answers to them.
 const encoding = "application/x-protobuf"
 
-// isPage reports whether a media type means a web page: its sender took no spans, whatever the status. Other
+// isPage reports whether a media type means a web page: then no collector took the spans, whatever the status. Other
 // unexpected types are accepted, since collectors are careless with them.
 func isPage(contentType string) bool {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	return kind == "text/html" || kind == "application/xhtml+xml"
 }
 
-// collector sends spans over HTTP. It is the client of the library's exporter: its own client over HTTP
-// brings gRPC with it.
+// collector sends spans over HTTP, for the library's exporter. The library's own HTTP client would bring gRPC with it.
 type collector struct {
 	address string
 	header  http.Header
@@ -57,12 +56,12 @@ func newCollector(config Config) (*collector, error) {
 	}}, nil
 }
 
-// pingLimit is how long a connection with HTTP/2 may be silent before it is asked for a sign of life, and how long that
-// may take.
+// pingLimit is how long an HTTP/2 connection may be silent before a ping, and how long the answer to the ping may take.
 const pingLimit = 3 * time.Second
 
-// newTransport returns one like http.DefaultTransport which gives up a connection that is lost without a word, as behind
-// a firewall that has forgotten it. Otherwise all batches would be lost until TCP gives it up, after a quarter of an hour.
+// newTransport returns a transport like http.DefaultTransport that also gives up a connection which was lost silently,
+// as behind a firewall that has forgotten it. Otherwise all batches would be lost until TCP gives it up, after a
+// quarter of an hour.
 func newTransport() *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingLimit, PingTimeout: pingLimit}
@@ -114,11 +113,11 @@ func (e *partialError) Error() string {
 	return fmt.Sprintf("it rejected %d spans: %s", e.rejected, e.why)
 }
 
-// maxWhy bounds the collector's words in the log, in bytes.
+// maxWhy bounds how much of the collector's message is logged, in bytes.
 const maxWhy = 500
 
-// readPartial returns a partialError if an ExportTraceServiceResponse says that spans were rejected. The package of
-// that type would bring gRPC with it.
+// readPartial returns a partialError if an ExportTraceServiceResponse says that spans were rejected. The package that
+// defines this type would bring gRPC with it.
 func readPartial(reply []byte) error {
 	var partial partialError
 	eachField(reply, func(number protowire.Number, _ uint64, message []byte) {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// maxQueued is about 300 traces of a lookup: more than 1% of a second of a busy edge. A span takes 1 to
-	// 2 KB.
+	// maxQueued is about 300 traces of a lookup, more than a busy edge makes in a second when it traces 1%
+	// of them. A span takes 1 to 2 KB.
 	maxQueued = 2048
 	// maxBatch is about 100 KB on the wire.
 	maxBatch = 512
-	// batchTime is how long a span waits for others at most.
+	// batchTime is the longest that a span waits for others.
 	batchTime = time.Second
-	// sendLimit bounds one batch. While a collector hangs, each of them is dropped after that time.
+	// sendLimit bounds one batch. While a collector hangs, each batch is dropped after that time.
 	sendLimit = 5 * time.Second
-	// flushLimit bounds what is sent at the end.
+	// flushLimit bounds the sending at the end.
 	flushLimit = 2 * time.Second
 )
 

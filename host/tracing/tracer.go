@@ -27,7 +27,8 @@ type Config struct {
 	Header http.Header
 	// Share of the requests are traced, from 0 to 1.
 	Share float64
-	// Asked is how many requests a second are traced, beside that share, since their client asks for it.
+	// Asked is how many requests a second are traced, beyond that share, because their client asks for
+	// it.
 	Asked int
 	// Service and Version are what the collector sees as the name and version of this process.
 	Service, Version string
@@ -42,7 +43,7 @@ type Config struct {
 // Tracer makes spans and sends them. It is safe for concurrent use.
 type Tracer struct {
 	trace.Tracer
-	below   uint64 // a random number below it means that a request is traced
+	below   uint64 // a request is traced if a random number is below it
 	asked   limit
 	refused prometheus.Counter
 	queue   *queue
@@ -86,7 +87,7 @@ func describe(ctx context.Context, config Config) (*resource.Resource, error) {
 	return about, nil
 }
 
-// threshold is the number that this share of the 64-bit numbers is below.
+// threshold is the number below which this share of all 64-bit numbers lies.
 func threshold(share float64) uint64 {
 	if share >= 1 {
 		return math.MaxUint64
@@ -94,9 +95,10 @@ func threshold(share float64) uint64 {
 	return uint64(share * (1 << 64))
 }
 
-// Sample decides whether a request is traced, and returns the client's span from its traceparent (W3C
-// Trace Context), which is the parent of the request's. It is invalid without one. The share does not
-// depend on the trace id, which a client chooses; nor can a client keep its requests out of the share.
+// Sample decides whether a request is traced. It returns the client's span from its traceparent (W3C
+// Trace Context), which becomes the parent of the request's span; it is invalid without one. The share
+// does not depend on the trace id, which a client chooses; nor can a client keep its requests out of the
+// share.
 func (t *Tracer) Sample(traceparent string) (parent trace.SpanContext, sampled bool) {
 	if rand.Uint64() < t.below || t.below == math.MaxUint64 {
 		return parse(traceparent), true
@@ -104,7 +106,7 @@ func (t *Tracer) Sample(traceparent string) (parent trace.SpanContext, sampled b
 	if !asks(traceparent) {
 		return parent, false
 	}
-	if t.asked.spent() { // first, since reading it costs more
+	if t.asked.spent() { // first, since reading a traceparent costs more
 		t.refused.Inc()
 		return parent, false
 	}
@@ -133,7 +135,7 @@ func parse(traceparent string) trace.SpanContext {
 	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), from))
 }
 
-// limit is a rate limit: most in each second of the clock.
+// limit is a rate limit: at most most events in each second of the clock.
 type limit struct {
 	most int
 	now  func() time.Time
@@ -153,7 +155,7 @@ func (l *limit) spent() bool {
 	return l.taken >= l.most
 }
 
-// take takes one of this second's; false if others have taken the last meanwhile.
+// take takes one of this second's events; false if others have taken the last one meanwhile.
 func (l *limit) take() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,19 +22,20 @@ type Service struct {
 	Arguments []string
 	// Environment lists NAME=VALUE, as os.Environ does.
 	Environment []string
-	// Missing is a missing environment file, because of which systemd can't start this enabled service; else empty.
+	// Missing is the missing environment file that keeps systemd from starting this enabled service; empty if there is
+	// none.
 	Missing string
 }
 
 // commands are the commands of regedge that run as services of a cluster.
 var commands = []string{"primary", "writer", "replica", "edge", "meter"}
 
-// onceOnly are arguments for a single start.
+// onceOnly are arguments that are given for a single start.
 var onceOnly = []string{"--restored", "--take-over"}
 
-// Read returns the services whose units are in dir, the centre's first. A unit without an environment
-// file is left out, unless it is enabled: it was copied but is not used here. A template has an instance for
-// each environment file, and each that is enabled.
+// Read returns the services whose units are in dir, the centre's first. A unit without an environment file is left out,
+// unless it is enabled: it was copied but is not used here. A template has one instance for each environment file, and
+// one for each that is enabled.
 func Read(dir string) (list []Service, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "regedge-*.service"))
 	if err != nil {
@@ -97,15 +98,15 @@ func parse(content string) unit {
 	content = strings.ReplaceAll(content, "\\\n", " ")
 	for line := range strings.Lines(content) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
-		if ok { // a comment gives a name that nobody asks for
+		if ok { // comments give names that nobody asks for
 			u[name] = append(u[name], strings.TrimSpace(value))
 		}
 	}
 	return u
 }
 
-// instances lists the instances of a template that have an environment file; for other units, one with
-// an empty name.
+// instances lists the instances of a template that have an environment file or are enabled; for any other unit, one
+// with an empty name.
 func (u unit) instances(file string) (list []string) {
 	if !strings.HasSuffix(file, "@.service") {
 		return []string{""}
@@ -125,7 +126,8 @@ func (u unit) instances(file string) (list []string) {
 	return slices.Compact(list)
 }
 
-// enabled lists the instances of a template that systemctl enable was called for; for another unit an empty name if it was.
+// enabled lists the instances of a template for which systemctl enable was called; for any other unit, an empty name if
+// it was.
 func enabled(dir, name string) (list []string) {
 	found, _ := filepath.Glob(filepath.Join(dir, "*.wants", name+"*.service"))
 	for _, link := range found {
