@@ -121,7 +121,7 @@ func stayOnCore(core int) (leave func(), err error) {
 	return leave, nil
 }
 
-// eachThread calls do with each thread of this process, but for those that end meanwhile.
+// eachThread calls do with each thread of this process, except those that end meanwhile.
 func eachThread(do func(id int) error) error {
 	threads, err := filepath.Glob("/proc/self/task/*")
 	if err != nil {
@@ -136,8 +136,7 @@ func eachThread(do func(id int) error) error {
 	return nil
 }
 
-// resident is the memory of a process that is resident now, in bytes: all of it, and
-// without the pages of mapped files.
+// resident is the resident memory of a process, in bytes: all of it, and without the pages of mapped files.
 func (p *process) resident() (all, private int64, err error) {
 	file, err := os.Open(fmt.Sprintf("/proc/%d/status", p.PID()))
 	if err != nil {
@@ -157,11 +156,10 @@ func (p *process) resident() (all, private int64, err error) {
 	return all, private, nil
 }
 
-// processorTime is the time that all threads of a process have computed, for themselves
-// and in the kernel.
+// processorTime is the processor time of all threads of a process, in user and kernel mode.
 func (p *process) processorTime() (time.Duration, error) {
-	// The clock of a process (clock_getcpuclockid(3)): its number inverted, and that it is one
-	// of all its threads, as the scheduler counts.
+	// The clock of a process (clock_getcpuclockid(3)): its number inverted, and a flag for the time that the
+	// scheduler counts over all of its threads.
 	const ofScheduler = 2
 	var spent unix.Timespec
 	if err := unix.ClockGettime(int32(^p.PID()<<3|ofScheduler), &spent); err != nil {

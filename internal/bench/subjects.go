@@ -255,7 +255,7 @@ func (r *result) rates() []float64 {
 	return rates
 }
 
-// share is the median, over the rounds, of the ratio of this subject's figure to another's. Both figures of a
+// share is this subject's figure as a part of another's: the median of the rounds' ratios. Both figures of a
 // round were measured shortly after one another.
 func (r *result) share(other *result, figure func(outcome) float64) float64 {
 	var shares []float64

@@ -14,10 +14,10 @@ const (
 	Counted                 // an operator read that Units calls were charged, while nobody else calls
 )
 
-// balance is the state of an account. left is the maximum that can be spent; the true value may be
-// lower by up to cut, since unanswered calls may have been charged. taking is the amount that an
-// operator is about to take, assumed the part of it that must be gone already. served and unanswered
-// count calls: a charge beyond a lease costs no credit, but counts as usage.
+// balance is the state of an account. left is the most that can still be spent; the true value may be
+// lower by up to cut, since unanswered calls may have been charged. taking is what an operator is about
+// to take, and assumed is the part of it that must be gone already. served and unanswered count calls:
+// a charge beyond a lease costs no credit, but counts as usage.
 type balance struct{ left, cut, taking, assumed, served, unanswered int64 }
 
 // Balances is the model of an account's credits. A 200 needs a credit, wherever it is; a 402 is allowed
@@ -60,8 +60,8 @@ func stepBalance(state any, c Call) (bool, any) {
 	return b.left >= 0 && b.cut >= 0, b
 }
 
-// take takes credits. With units negative, more was assumed taken than was: unanswered calls must
-// have spent the difference.
+// take takes credits. If units is negative, more was assumed taken than really was: then unanswered
+// calls must have spent the difference.
 func (b *balance) take(units int64) {
 	if units < 0 {
 		b.cut += units
@@ -70,7 +70,7 @@ func (b *balance) take(units int64) {
 	}
 }
 
-// refuse explains that nothing is left.
+// refuse accounts for a 402: nothing can be left.
 func (b *balance) refuse() {
 	taken := min(b.left, b.taking-b.assumed)
 	b.assumed += taken

@@ -19,9 +19,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Stale is the maximum age of the state behind an answer: an edge relies on a 402 for a second after
-// it asked, a superseded writer notices within another (G5); edges learn of an access change within
-// two (G8).
+// Stale is the maximum age of the state behind an answer. An edge relies on a 402 for a second after it
+// asked, and a superseded writer notices within another second (G5); edges learn of an access change
+// within two (G8).
 const Stale = 2 * time.Second
 
 // checkLimit is the time limit of the search for an order, per part of a subject's calls.
@@ -75,9 +75,8 @@ type Model struct {
 	init  any
 	// step returns the next state, and whether the call's answer is possible in the given state.
 	step func(state any, c Call) (possible bool, next any)
-	// early is the time by which a kind of call counts as begun earlier. These calls change nothing, so
-	// overlapping ones are put into different parts: otherwise every order of them would have to be
-	// tried.
+	// early is how much earlier calls of a kind count as begun. These calls change nothing, so
+	// overlapping ones go into different parts: otherwise every order of them would have to be tried.
 	early map[Kind]time.Duration
 }
 

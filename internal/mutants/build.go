@@ -16,8 +16,8 @@ import (
 //go:embed switch.go.txt
 var switchSource string
 
-// build compiles the tests of a package with all mutants of p that can be switched. One that does not
-// compile loses its edits.
+// build compiles the tests of a package with all mutants of p that can be switched. A mutant that
+// does not compile loses its edits.
 func build(p listed, s *suite, mutants []*mutant, work string) error {
 	for range 20 {
 		said, err := compile(p, s, mutants, work)
@@ -77,7 +77,7 @@ var (
 	idAt    = regexp.MustCompile(`mutant(?:On|Not|Or|And|Both|Either|SQL)\((\d+)`)
 )
 
-// dropFaulty takes the edits of mutants on the lines that the compiler names.
+// dropFaulty removes the edits of mutants on the lines that the compiler names.
 func dropFaulty(said string, mutants []*mutant, work string) bool {
 	byID := map[int]*mutant{}
 	for _, m := range mutants {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// edit inserts text at an offset of a file, after taking cut bytes out.
+// edit replaces cut bytes of a file, from offset on, by text.
 type edit struct {
 	offset, cut int
 	closes      bool // closes a bracket that another edit opened: inner ones come first
@@ -15,7 +15,7 @@ type edit struct {
 	text        string
 }
 
-// apply makes the edits in source. Those at one offset nest as their nodes do.
+// apply makes the edits in source. Edits at one offset nest as their nodes do.
 func apply(source string, edits []edit) string {
 	slices.SortStableFunc(edits, func(a, b edit) int {
 		if a.offset != b.offset {
@@ -27,7 +27,7 @@ func apply(source string, edits []edit) string {
 			}
 			return 1
 		}
-		if a.cut != b.cut { // an operator is replaced after what is inserted before it
+		if a.cut != b.cut { // the replacement of an operator comes after what is inserted before it
 			return cmp.Compare(a.cut, b.cut)
 		}
 		if a.closes {

@@ -1,10 +1,10 @@
-// Command mutants measures whether the tests of a package, and those of others that are named behind it,
-// notice mistakes in it, in a fraction of the time that gremlins needs: all mutants are compiled into one test
-// binary, and each is switched on by a variable. The mutants are those of gremlins 0.6.0, or with -planted
-// such as people make: a statement or a check that is left out, swapped arguments, a function that returns at
-// once, another sign or a lost condition in SQL. Each test runs alone first, to see which mutants it reaches;
-// then each mutant runs the tests that reach it, the fastest first. Constants of numbers can't be switched:
-// those mutants are built one by one.
+// Command mutants measures whether the tests of a package, and those of the packages named after it, notice
+// mistakes in it. It takes a fraction of the time that gremlins needs: all mutants are compiled into one test
+// binary, and a variable switches each one on. It makes the mutants that gremlins 0.6.0 makes. With -planted
+// it makes mistakes as people make them: a statement or a check left out, arguments swapped, a function that
+// returns at once, a changed sign or a lost condition in SQL. Each test runs alone first, to see which mutants
+// it reaches; then each mutant runs the tests that reach it, the fastest first. Numeric constants can't be
+// switched: their mutants are built one by one.
 //
 //	go run ./internal/mutants ./replicate/metering/ledger
 //	go run ./internal/mutants -n 100 -planted 30 -seed 7 ./host/engine

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// sqlWord is in every piece of SQL that is changed.
+// sqlWord matches texts that are taken for SQL, which alone is changed.
 var sqlWord = regexp.MustCompile(`\b(SELECT|INSERT|UPDATE|DELETE|FROM|WHERE|AND|ORDER BY|VALUES)\b`)
 
-// replacements of a word or sign in SQL by what means nearly the same.
+// replacements have for a word or sign in SQL others that mean nearly the same.
 var replacements = []struct {
 	kind string
 	from *regexp.Regexp // its first group is replaced
@@ -115,7 +115,7 @@ func (f *file) sql(n *ast.BasicLit) {
 	}
 }
 
-// variables makes variables of the constants of texts: what a function returns is no constant.
+// variables turns constants of type string into variables, since a function's result can't be a constant.
 func (f *file) variables() (edits []edit) {
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
 		d, ok := n.(*ast.GenDecl)

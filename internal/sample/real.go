@@ -93,8 +93,8 @@ func shows(seen map[string]int, kinds []string) bool {
 	return slices.ContainsFunc(kinds, func(kind string) bool { return seen[kind] < perValue })
 }
 
-// kindsOf returns the kinds that a row is an example of: its registrar, and its damage or, if it has
-// none, its combination of values.
+// kindsOf returns the kinds of row that a row is an example of: one for its registrar, and one for
+// its damage or, if it has none, for its combination of values.
 func kindsOf(t table, row []string) []string {
 	cin, address := row[t.column("CIN")], row[t.column("Registered_Office_Address")]
 	kinds := []string{row[t.column("CompanyROCcode")]}

@@ -14,7 +14,7 @@ import (
 // The assumptions: what the network and the machines have that nobody measured.
 const (
 	uplink = 125e6 // of the primary and of a relay, in bytes a second: 1 Gbit/s
-	cores  = 8     // of the same
+	cores  = 8     // of each of these machines
 	relays = 10    // edges that feed others
 )
 
@@ -25,14 +25,14 @@ var counts = []int{1, 10, 100, 1000}
 // 5.3 GB, two cores (docs/scale.md).
 type release struct {
 	name  string
-	bytes float64 // that the primary sends to a replica
-	alone float64 // seconds until the only edge that copies has all
+	bytes float64 // sent by the primary to a replica
+	alone float64 // seconds until a single edge has all
 	busy  float64 // seconds of the primary's processors for each edge
 	file  bool    // whether it is a file, which a mirror can send
 }
 
 var releases = []release{
-	// Bytes as in ten pushes to three edges, the others of an edge that comes back after such pushes.
+	// The bytes are from ten pushes to three edges; the other figures from an edge that comes back after such pushes.
 	{"1% of the companies", 74e6, 3.5, 2.7, false},
 	// What a new edge costs.
 	{"a full release", 2.0e9, 11.7, 3.6, true},
@@ -73,8 +73,8 @@ var spreads = []spread{
 		}},
 }
 
-// feed is how long one machine takes to send a release to each of n others: as long as one of them takes, or as its uplink, or
-// as its processors, whichever is slowest.
+// feed is how long one machine takes to send a release to each of n others: the time of one transfer, of its uplink or
+// of its processors, whichever is longest.
 func feed(r release, n int) time.Duration {
 	return seconds(max(r.alone, float64(n)*r.bytes/uplink, float64(n)*r.busy/cores))
 }

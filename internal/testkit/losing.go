@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// RequireLostIsGivenUp checks that a transport over which all requests share one connection, as with HTTP/2 to a proxy, makes
-// a new one when that is lost: a firewall that has forgotten it drops what is sent.
+// RequireLostIsGivenUp checks that a transport gives up a lost connection that all requests share, as with HTTP/2 to a
+// proxy, and makes a new one. The connection is lost as at a firewall that has forgotten it: what is sent is dropped.
 func RequireLostIsGivenUp(t testing.TB, transport *http.Transport) {
 	t.Helper()
 	server, trusting := http2(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
@@ -46,15 +46,15 @@ func http2(t testing.TB, handler http.Handler) (*httptest.Server, *http.Client) 
 	return server, server.Client()
 }
 
-// losing passes connections on to an address, until they are lost: then it takes what they send and says nothing, as
-// a firewall that has forgotten them. New ones are passed on.
+// losing passes connections on to an address, until they are lost: then it accepts what they send and answers nothing,
+// like a firewall that has forgotten them. New connections are passed on.
 type losing struct {
 	address string
 	lost    atomic.Int64 // connections up to this number
 	last    atomic.Int64
 }
 
-// newLosing starts a losing, which ends with the test.
+// newLosing starts a proxy that can lose its connections. It ends with the test.
 func newLosing(t testing.TB, to string) *losing {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -93,7 +93,7 @@ func newLosing(t testing.TB, to string) *losing {
 	return l
 }
 
-// lose loses the connections that there are.
+// lose loses all present connections.
 func (l *losing) lose() { l.lost.Store(l.last.Load()) }
 
 type losingWriter struct {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// RequireTools is the environment variable that makes a missing tool an error when it is "required",
-// as .ci/run sets it: on a machine on which make tools ran, a test that skips would hide a failure.
+// RequireTools is an environment variable. Set to "required", as .ci/run does, it makes a missing
+// tool an error: on a machine where make tools ran, a skipped test would hide a failure.
 const RequireTools = "REGEDGE_TOOLS"
 
 // MissingTool skips a test that needs a tool of make tools which is not installed, and names it. With

@@ -38,7 +38,7 @@ type activityData struct {
 // byOwnToken says that an entry was made with an owner's token: no other actor begins so.
 const byOwnToken = `a.actor LIKE 'owner''s token %'`
 
-// byOperator says that an entry is neither an owner's nor a removed owner's.
+// byOperator says that an entry was made by neither an owner nor a removed owner.
 const byOperator = `u.id IS NULL AND a.actor <> '' AND NOT ` + byOwnToken + `
 	AND a.actor NOT IN (SELECT actor FROM audit WHERE account = ?1 AND act = 'accept invitation')`
 

@@ -31,8 +31,8 @@ func (c dayCalls) Period() string {
 // Total is every call of the day.
 func (c dayCalls) Total() int64 { return c.Found + c.NotFound + c.Failed }
 
-// add counts calls. A voided call is a negative count in its hour, possibly on another day: no bar goes
-// below zero.
+// add counts calls. A voided call is a negative count in its hour, which may be on another day, so bars
+// are cut at zero.
 func (c *dayCalls) add(outcome charge.Outcome, count int64) {
 	switch count = max(count, 0); outcome {
 	case charge.Found:

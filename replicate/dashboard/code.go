@@ -20,7 +20,7 @@ const (
 	codeDrift = 1
 	// secretBytes is the length of its secret (RFC 4226, section 4).
 	secretBytes = 20
-	// recoveryCodes is the number of one-time codes for a person who lost the app.
+	// recoveryCodes is the number of one-time codes for a person who has lost the app.
 	recoveryCodes = 10
 )
 
@@ -36,8 +36,8 @@ func (d *Dashboard) newTwoFactorSecret() string {
 	return base32Form.EncodeToString(random)
 }
 
-// newRecoveryCodes makes codes of 80 bits from the secret of the session's cookie, which is random enough for
-// them to be stored as plain hashes. The same form with the same secret of the app gives the same codes.
+// newRecoveryCodes derives codes of 80 bits from the secret of the session's cookie. They are random enough
+// to be stored as plain hashes. The same form with the same secret of the app gives the same codes.
 func newRecoveryCodes(v *visit, secret string) []string {
 	codes := make([]string, recoveryCodes)
 	for i := range codes {
@@ -53,8 +53,8 @@ func typed(code string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(code))
 }
 
-// stepOf finds the step of an app's code after the last used one, 0 for none. It always compares all
-// steps.
+// stepOf finds the step of an app's code, if it is later than the last used one; 0 for none. It always
+// compares all steps, so that its time tells nothing.
 func stepOf(secret, code string, used int64, now time.Time) (found int64, err error) {
 	present := now.Unix() / int64(codeStep/time.Second)
 	for step := present - codeDrift; step <= present+codeDrift; step++ {

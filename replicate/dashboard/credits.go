@@ -33,9 +33,9 @@ type statement struct {
 	Entries          []entry
 }
 
-// selectCredits reads, in one snapshot, all entries since a time and the current balance.
-// Spending is summed by day and key from usage. Charges that were not debited are usage as well: the ledger notes
-// how many there were, in an entry of none.
+// selectCredits reads, in one snapshot, all entries since a time and the current balance. Spending is summed by
+// day and key from usage. Usage also has charges that were not debited: the ledger notes their number in an entry
+// whose amount is 0.
 const selectCredits = `
 SELECT at, kind, 0, '', '', amount, note FROM credit_entry
 	WHERE account = ?1 AND kind <> 'spent' AND at >= ?2 AND (amount <> 0 OR note <> '')

@@ -7,9 +7,9 @@
 // and written to the audit log in the same transaction.
 //
 // Invariants:
-//   - The database reveals no password, session or invitation: it holds a slow hash of the
-//     first, and hashes of the other two, which are random. Only the secret of an
-//     authenticator app is there as it is: it takes the secret to check a code.
+//   - The database reveals no password, session or invitation: it holds a slow hash of a password,
+//     and hashes of the other two, which are random. Only the secret of an authenticator app is
+//     stored as it is, since checking a code takes the secret.
 //   - A user with two-factor authentication has a session only after a code, which is good once.
 //   - A form is accepted only from a page of this host (by Sec-Fetch-Site or Origin) and
 //     with the token of the session, or of the browser's guest cookie before sign-in.

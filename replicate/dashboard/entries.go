@@ -6,8 +6,9 @@ import (
 )
 
 const (
-	// entriesPerPerson bounds the sign-ins of a person within attemptWindow, and those in each browser that they used before.
-	// They are not attempts, which end with a success, and each computes a hash, for which all others wait.
+	// entriesPerPerson bounds the successful sign-ins of a person within attemptWindow, and those in each browser that
+	// they used before. Attempts do not bound these, since a success resets their count; but each computes a hash, for
+	// which all others wait.
 	entriesPerPerson = 60
 	// maxEntries bounds the people and browsers that are remembered.
 	maxEntries = 10_000
@@ -24,7 +25,7 @@ type entryCount struct {
 	count int
 }
 
-// check returns a *throttledError where somebody has signed in too often.
+// check returns a *throttledError if somebody has signed in too often.
 func (e *entries) check(subject string, now time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -18,7 +18,7 @@ const (
 )
 
 // chosenEnd reads the field days: when a key shall end, nil for never. A form that is sent again gives the
-// same end only within the same minute: later its values differ.
+// same end only within the same minute; after that it counts as another change.
 func (d *Dashboard) chosenEnd(v *visit) (*time.Time, error) {
 	chosen := v.line("days")
 	if chosen == "" {

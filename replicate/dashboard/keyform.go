@@ -42,8 +42,8 @@ func (f *keyForm) keep(v *visit) {
 	}
 }
 
-// blanks replaces tabs, which cells of a spreadsheet have between them, and line ends: dropped, they would join two addresses
-// to another one.
+// blanks replaces line ends, and tabs as between the cells of a spreadsheet, by spaces. If they were dropped, two
+// addresses would be joined into one.
 var blanks = strings.NewReplacer("\t", " ", "\r", " ", "\n", " ")
 
 // Limited says that a new key's limits are unfolded: some are filled in.
@@ -89,8 +89,8 @@ func (f keyForm) limits() (perMinute, monthlyCredits int64, err error) {
 	return perMinute, monthlyCredits, err
 }
 
-// limitOf reads a limit, 0 for an empty one. A typed 0 is refused: it would mean no limit to the writer, and the contrary to
-// who types it.
+// limitOf reads a limit, 0 for an empty field. A typed 0 is refused: to the writer it would mean no limit, to the
+// person the opposite.
 func limitOf(typed string) (int64, error) {
 	if typed == "" {
 		return 0, nil

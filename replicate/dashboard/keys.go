@@ -13,8 +13,8 @@ import (
 // maxName bounds the name of a key, a token or an account, in characters.
 const maxName = 60
 
-// wordsOfName returns why a name is refused: none, as it says for what, or one that is too long, of which the rest would be
-// lost unseen.
+// wordsOfName returns why a name is refused, or "": none if it is empty, else that it is too long, since cutting it
+// would lose the rest unseen.
 func wordsOfName(name, none string) string {
 	switch {
 	case name == "":

@@ -32,7 +32,7 @@ func (d *Dashboard) mailPage(v *visit) (answer, error) {
 	return d.mailWith(v, "", low)
 }
 
-// mailWith shows the page. low is the typed balance, if any; for an owner without mail it is the proposed
+// mailWith shows the page. low is the balance that was typed or, for an owner without mail, the proposed
 // one.
 func (d *Dashboard) mailWith(v *visit, words, low string) (answer, error) {
 	if !d.config.Mail {

@@ -38,8 +38,8 @@ func (d *Dashboard) people(v *visit, words string, data peopleData) (answer, err
 	return a, err
 }
 
-// readPeoplePage lists everybody whose e-mail address contains search, operators first. The cursor of a page
-// is the place of its last person: 0 for an operator and 1 for an owner, then the address.
+// readPeoplePage lists everybody whose e-mail address contains search, operators first. The cursor of the next page is
+// the position of the last person listed: 0 for an operator or 1 for an owner, then the address.
 func (d *Dashboard) readPeoplePage(ctx context.Context, search, after string) (people []person, next string, err error) {
 	if after == "" {
 		after = "0"
@@ -90,12 +90,13 @@ func (d *Dashboard) removePage(v *visit) (answer, error) {
 	return answer{page: "remove", title: "Remove a person", data: p}, err
 }
 
-// endInvitations ends the invitation of a person, and those that they made: the audit log has who invited an address last.
+// endInvitations ends the invitation of a person, and those that the person made: the audit log shows who invited an
+// address last.
 const endInvitations = `DELETE FROM invitation WHERE email = ?1 OR ?1 = (SELECT a.actor FROM audit a
 	WHERE a.account IS invitation.account AND a.act = ?2 AND a.detail = invitation.email ORDER BY a.id DESC LIMIT 1)`
 
-// removeUser removes a person, unless the one who does it was removed at the same moment: two operators who remove each
-// other must not leave none.
+// removeUser removes a person, unless the visitor was removed at the same moment: two operators who remove each other
+// must not leave none.
 const removeUser = `DELETE FROM user WHERE id = ?1 AND EXISTS (SELECT 1 FROM user WHERE id = ?2)`
 
 func (d *Dashboard) removePerson(v *visit) (answer, error) {

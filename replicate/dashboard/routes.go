@@ -31,8 +31,8 @@ func isAPI(path string) bool {
 	return strings.HasPrefix(path, "/v1/")
 }
 
-// router names a page's pattern in its requests. The log has it in place of the path, which may hold
-// the token of an invitation.
+// router names a page's pattern in its requests. The log has the pattern instead of the path, which may hold the token
+// of an invitation.
 type router struct{ *httprouter.Router }
 
 func (r router) GET(pattern string, h httprouter.Handle)  { r.handle(http.MethodGet, pattern, h) }
@@ -128,7 +128,7 @@ func (d *Dashboard) operatorRoutes(r router) {
 	r.GET("/api", d.serve(operator, d.apiPage))
 }
 
-// pageOf returns the path of the page whose form is sent to a path, "" for none: it is the same path, or the one above.
+// pageOf returns the path of the page whose form is sent to a path: the same path or the one above it; "" for none.
 func (r router) pageOf(sent string) string {
 	for _, page := range []string{sent, path.Dir(sent)} {
 		if found, _, _ := r.Lookup(http.MethodGet, page); found != nil && page != "/" {
@@ -138,7 +138,7 @@ func (r router) pageOf(sent string) string {
 	return ""
 }
 
-// wrongMethod refuses a method, but leads to a form's page whoever loads the address that the form was sent to.
+// wrongMethod refuses a method. But a browser that loads the address to which a form is sent is led to the form's page.
 func (d *Dashboard) wrongMethod(r router) http.Handler {
 	refused := writer.WithoutOptions(d.refusing(errMethod))
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {

@@ -13,8 +13,8 @@ import (
 // codeWait is how long a person may take for the code after the password.
 const codeWait = 5 * time.Minute
 
-// wantsCode is the error of a sign-in with the right password, of a user with two-factor authentication.
-// The form for the code has the secret, which continues the sign-in.
+// wantsCode is the error of a sign-in with the right password by a user with two-factor authentication. Its
+// secret goes into the form for the code, which continues the sign-in.
 type wantsCode struct{ secret string }
 
 func (*wantsCode) Error() string { return "a code is wanted" }
@@ -25,7 +25,7 @@ func codeForm(secret, words string, status int) answer {
 	return answer{status: status, page: "code", title: "Sign in", error: words, data: codeData{secret}}
 }
 
-// awaitCode stores that a user has entered the password.
+// awaitCode stores that a user has entered the right password.
 func (d *Dashboard) awaitCode(ctx context.Context, tx *sql.Tx, now, u int64) (*wantsCode, error) {
 	if _, err := tx.ExecContext(ctx, `DELETE FROM sign_in WHERE created_at <= ? OR created_at > ?`, now-codeWait.Milliseconds(), latest(now)); err != nil {
 		return nil, err

@@ -24,12 +24,12 @@ const (
 	seenEvery = 5 * time.Minute
 	// maxAgent is how many characters of a User-Agent are stored.
 	maxAgent = 200
-	// clockSlack is how far the clock may be set back, as when it is adjusted. What is of a later time was stored
-	// while the clock was ahead, and has ended: it would last until that time has come, and longer.
+	// clockSlack is how far the clock may be set back, as when it is adjusted. What was stored with a time later
+	// than that was stored while the clock was ahead. It counts as ended, since it would otherwise last too long.
 	clockSlack = 15 * time.Minute
 )
 
-// latest is the latest time, in milliseconds, of what the clock was not ahead for.
+// latest is the latest time, in milliseconds, that counts as stored by a right clock.
 func latest(now int64) int64 { return now + clockSlack.Milliseconds() }
 
 // user is a person with a sign-in: the owner of Account, or an operator.
@@ -63,8 +63,8 @@ func hashOf(secret string) []byte {
 	return sum[:]
 }
 
-// formToken makes the token of one form, with its own number. It derives from the cookie's secret,
-// against forgery, and identifies the change: a form that is sent twice makes it once.
+// formToken makes the token of one form, with its own number. It derives from the cookie's secret, against
+// forgery. It also identifies the change, so that a form that is sent twice makes it once.
 func (d *Dashboard) formToken(secret string) string {
 	var random [16]byte
 	d.config.Random(random[:])
@@ -82,7 +82,7 @@ func formMAC(secret, number string) string {
 	return base64.RawURLEncoding.EncodeToString(macOf(secret, "form "+number))
 }
 
-// macOf derives 32 bytes, which needs the cookie's secret, from a text that names their purpose.
+// macOf derives 32 bytes from the cookie's secret and a text that names their purpose.
 func macOf(secret, text string) []byte {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(text))

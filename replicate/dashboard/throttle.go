@@ -13,11 +13,11 @@ import (
 	"regedge/replicate/metering/writer"
 )
 
-// Attempts to sign in are counted in windows. Those of a known browser of the user count for it alone.
-// All others count for the client address and the e-mail address together, so that a stranger locks
-// nobody else out; for the client address, against trying one password on many users; and, far higher,
-// for the e-mail address, against guessing from many client addresses. An unknown e-mail address counts
-// like a known one.
+// Attempts to sign in are counted in windows. Those from a known browser of the user count for that browser
+// alone. All others count three times: for the client address and e-mail address together, so that a
+// stranger locks nobody else out; for the client address, against trying one password on many users; and,
+// with a far higher limit, for the e-mail address, against guessing from many client addresses. An unknown
+// e-mail address counts like a known one.
 const (
 	attemptWindow        = 15 * time.Minute
 	attemptsPerDevice    = 10
@@ -143,8 +143,8 @@ func (c counter) count(ctx context.Context, tx *sql.Tx, now int64) error {
 	return err
 }
 
-// forgetAttempts uncounts the attempt that succeeded, and forgets the earlier ones of the same browser,
-// or of the same pair of addresses. It comes before noteDevice.
+// forgetAttempts uncounts the attempt that succeeded, and forgets the earlier ones of the same browser, or
+// of the same pair of addresses. Call it before noteDevice.
 func (d *Dashboard) forgetAttempts(ctx context.Context, tx *sql.Tx, now int64, v *visit, email string) error {
 	device := d.deviceOf(v)
 	known, err := knowsDevice(ctx, tx, device, email, now)
@@ -160,7 +160,7 @@ func (d *Dashboard) forgetAttempts(ctx context.Context, tx *sql.Tx, now int64, v
 
 // uncountPassword uncounts an attempt with the right password that waits for a code or changes the password.
 // The counts of this browser, or of this pair of addresses, stay: otherwise somebody with the password could
-// guess codes without end, each from zero.
+// guess codes for ever, each time from a count of zero.
 func (d *Dashboard) uncountPassword(ctx context.Context, tx *sql.Tx, now int64, v *visit, email string) error {
 	device := d.deviceOf(v)
 	known, err := knowsDevice(ctx, tx, device, email, now)

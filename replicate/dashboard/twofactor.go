@@ -92,7 +92,7 @@ func (d *Dashboard) switchOnTwoFactor(v *visit) (answer, error) {
 	}
 	codes := newRecoveryCodes(v, secret)
 	shown := answer{page: "recovery-codes", title: "Recovery codes", data: codes}
-	// A form that is sent twice, as by two clicks, shows its codes again: they are shown nowhere else.
+	// A form that is sent twice, as by two clicks, shows its codes again: nothing else shows them.
 	if done, err := holdsCodes(v.r.Context(), d.config.Ledger, v.user.ID, codes); done || err != nil {
 		return shown, err
 	}
@@ -116,7 +116,7 @@ func (d *Dashboard) switchOnTwoFactor(v *visit) (answer, error) {
 		}
 		return d.forgetAttempts(ctx, tx, now, v, v.user.Email)
 	})
-	if errors.Is(err, errOldForm) { // the first of two simultaneous ones was faster
+	if errors.Is(err, errOldForm) { // of two simultaneous forms, the other one was faster
 		if done, err := holdsCodes(v.r.Context(), d.config.Ledger, v.user.ID, codes); done || err != nil {
 			return shown, err
 		}

@@ -22,7 +22,7 @@ type visit struct {
 	session session
 	secret  string // of the session or guest cookie; form tokens derive from it
 	device  string // of a new device cookie
-	entry   string // the browser that the person used before, under which a sign-in counts; empty for none
+	entry   string // a browser that the person used before: a sign-in counts for it. Empty for none
 	moved   bool   // the form began or ended a session
 	began   string // the secret of the session that began
 }

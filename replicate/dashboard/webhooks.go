@@ -153,7 +153,7 @@ func (d *Dashboard) renewWebhook(v *visit) (answer, error) {
 		if err != nil {
 			return false, err
 		}
-		// As it is, to see whether it has this form's secret already.
+		// The hook as it is, to see whether it has this form's secret already.
 		if taken, err = notice.SetWebhook(ctx, tx, now, *hook, secret, false); err != nil {
 			return false, err
 		}
@@ -164,10 +164,10 @@ func (d *Dashboard) renewWebhook(v *visit) (answer, error) {
 	})
 }
 
-// changeWebhook changes the webhook, and shows the new secret if change reports that it is taken. Nothing is changed after
-// notice.ErrRepeated.
+// changeWebhook changes the webhook, and shows the new secret if change reports that it was stored. After
+// notice.ErrRepeated nothing is changed.
 func (d *Dashboard) changeWebhook(v *visit, act writer.Act, change func(ctx context.Context, tx *sql.Tx, now int64, secret string) (taken bool, err error)) (answer, error) {
-	// The secret derives from the form: sent twice, the form sets it once, and shows it each time.
+	// The secret derives from the form: sent twice, the form sets it once and shows it both times.
 	secret, taken := webhook.Secret([24]byte(macOf(v.secret, "webhook "+v.field("token")))), false
 	err := d.config.Writer.Commit(v.r.Context(), act, func(ctx context.Context, tx *sql.Tx, now int64) (err error) {
 		taken, err = change(ctx, tx, now, secret)

@@ -14,7 +14,8 @@ type Space struct {
 	ReadOnly         bool
 }
 
-// used is the size in bytes of a file, or of all files below a directory. What can't be read has none.
+// used is the size in bytes of a file, or of all files below a directory. What can't be read counts as
+// 0.
 func used(path string) (bytes int64) {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to

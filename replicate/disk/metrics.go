@@ -21,7 +21,8 @@ type Kept struct {
 	Files map[string]string
 }
 
-// Metrics shows what a process keeps. Each Kept has its own turn, since one disk may hang.
+// Metrics shows what a process keeps. Each Kept is read by itself, since one disk may
+// hang.
 func Metrics(list ...Kept) prometheus.Collector {
 	all := make(disks, len(list))
 	for i, k := range list {
@@ -30,13 +31,13 @@ func Metrics(list ...Kept) prometheus.Collector {
 	return all
 }
 
-// disks are those of Metrics.
+// disks is the collector that Metrics returns.
 type disks []Bounded
 
 // Describe names the metrics.
 func (d disks) Describe(to chan<- *prometheus.Desc) { Kept{}.Describe(to) }
 
-// Collect reads all disks at once.
+// Collect reads all disks at the same time.
 func (d disks) Collect(to chan<- prometheus.Metric) {
 	var reading sync.WaitGroup
 	for _, r := range d {
@@ -52,7 +53,7 @@ func (k Kept) Describe(to chan<- *prometheus.Desc) {
 	to <- usedDesc
 }
 
-// Collect asks the file systems. What they do not say is left out.
+// Collect asks the file systems. It leaves out what they do not report.
 func (k Kept) Collect(to chan<- prometheus.Metric) {
 	for name, dir := range k.Directories {
 		if s, err := Of(dir); err == nil {

@@ -9,8 +9,8 @@ import (
 // patience is how long a scrape waits for a disk.
 const patience = time.Second
 
-// Bounded is a collector that reads a disk. What it has not read within a second is left out of a scrape:
-// when a disk hangs, the other metrics must say so.
+// Bounded is a collector that reads a disk. A scrape leaves out what it has not read within a second:
+// when a disk hangs, the other metrics must be able to say so.
 type Bounded struct {
 	prometheus.Collector
 	turn chan struct{} // taken while the disk is read

@@ -17,22 +17,23 @@ import (
 )
 
 const (
-	// interval is how often one is written. Each costs a page of the replication log.
+	// interval is the time between two heartbeats. Each costs a page of the replication log.
 	interval = time.Second
 	// timeout bounds one heartbeat.
 	timeout = 5 * time.Second
 	// lockedPatience is how long the database may be locked before a heartbeat reports an error: a push
 	// holds the lock during each of its transactions, and sqld ends those of 5 s.
 	lockedPatience = 15 * time.Second
-	// restartPatience is how long after an answer a primary may be unreached, or stop: it starts again when a push hands it a whole file. It
-	// is not longer than timeout, so that one that hangs is told at once.
+	// restartPatience is how long after its last answer a primary may be unreachable, or stopping, without an error: it
+	// restarts when a push hands it a whole file. It is not longer than timeout, so that a primary that hangs is
+	// reported at once.
 	restartPatience = timeout
-	// fillPause is how often it is seen whether a new database is filled.
+	// fillPause is how often a new database is checked for its content.
 	fillPause = 100 * time.Millisecond
 )
 
-// putHeartbeat goes on from the heartbeat before, or back to the clock if the second argument is true. It writes a first one
-// only if the third is true, and else returns no row.
+// putHeartbeat writes a heartbeat at least as late as the one before, or goes back to the clock if the second argument
+// is true. It writes a first heartbeat only if the third is true; else it returns no row.
 const putHeartbeat = `INSERT INTO heartbeat (id, beat) SELECT 1, ?1 WHERE ?3 OR EXISTS (SELECT 1 FROM heartbeat)
 ON CONFLICT (id) DO UPDATE SET beat = iif(?2, excluded.beat, max(beat + 1, excluded.beat)) RETURNING beat`
 
@@ -40,12 +41,12 @@ ON CONFLICT (id) DO UPDATE SET beat = iif(?2, excluded.beat, max(beat + 1, exclu
 type Heartbeats struct {
 	DB  *sql.DB
 	Now func() time.Time
-	// Agrees reports whether most of the edges have the time of Now; nil does not know.
+	// Agrees reports whether most of the edges have the same time as Now. It may be nil, if that is not known.
 	Agrees func() bool
 	// Lost is called with each heartbeat for which there is no table; it may be nil.
 	Lost func()
-	// Filled reports whether a new database has its content: with the first heartbeat readers take it in place of their copy.
-	// Nil for one that is filled by others.
+	// Filled reports whether a new database has its content: from the first heartbeat on, readers replace their copy by
+	// it. It is nil for a database that somebody else fills.
 	Filled func() bool
 	Log    *slog.Logger
 
@@ -101,7 +102,8 @@ func (b *Heartbeats) Run(ctx context.Context) {
 	}
 }
 
-// awaitFilled waits until the database is filled, at most until the next tick: it may have got a heartbeat by another writer.
+// awaitFilled waits until the database is filled, but not beyond the next tick: another writer may have written a
+// heartbeat.
 func (b *Heartbeats) awaitFilled(ctx context.Context, tick <-chan time.Time) {
 	look := time.NewTicker(fillPause)
 	defer look.Stop()
@@ -116,23 +118,22 @@ func (b *Heartbeats) awaitFilled(ctx context.Context, tick <-chan time.Time) {
 	}
 }
 
-// errUnfilled says that a database has no heartbeat yet, and may not have one.
+// errUnfilled says that a database has no heartbeat yet, and must not get one.
 var errUnfilled = sql.ErrNoRows
 
-// beatClock decides when a heartbeat may go back. Readers take the copy with the older heartbeat for the
-// older one, so it does not follow a clock that was set back: that clock may be the wrong one. But
-// heartbeats that were written while the clock was ahead make readers refuse the copy until the right time
-// has caught up. So it goes back in three cases: the clock returns to where it has been for most of the
-// time; it has been behind for so long that readers refuse the copy anyway, as too old; or most of the
-// readers have its time, and so took no heartbeat from the future. A machine that starts with a wrong
-// clock, which is then set right, is recognised by the previous run's heartbeat: the clock returns to soon
-// after it.
+// beatClock decides when a heartbeat may go back. Of two copies, readers take the one with the older heartbeat for the
+// older copy. So heartbeats do not follow a clock that was set back: it may be the clock that is now wrong. But
+// heartbeats that were written while the clock was ahead make readers refuse the copy until the right time has caught
+// up. So a heartbeat goes back in three cases: the clock returns to where it has been for most of the time; it has been
+// behind for so long that readers refuse the copy anyway, as too old; or most of the readers have the clock's time, and
+// so refused the heartbeats from the future. A machine that starts with a wrong clock, which is then set right, is
+// recognised by the previous run's last heartbeat: the clock returns to a time soon after it.
 type beatClock struct {
 	agrees func() bool // may be nil
 
 	before    time.Time // the previous run's last heartbeat, zero without one
-	hasBefore bool      // it was looked for
-	leapt     bool      // the clock at the start was long after it
+	hasBefore bool      // before was looked for
+	leapt     bool      // at the start, the clock was long after before
 
 	usual, other heldOffset
 	seen         time.Duration // when the clock was read last, since the service began
@@ -142,8 +143,8 @@ type beatClock struct {
 	back   bool // the next heartbeat is to go back
 }
 
-// heldOffset is a clock's offset from the time since the service began, in milliseconds, and how long the
-// clock has had it in all. It follows a clock that is adjusted gradually.
+// heldOffset is a clock's offset from the time since the service began, in milliseconds, and how long in total the
+// clock has had it. It follows a clock that is adjusted gradually.
 type heldOffset struct {
 	millis int64
 	held   time.Duration
@@ -155,10 +156,10 @@ func (h *heldOffset) near(millis int64) bool {
 }
 
 const (
-	// clockJump is how far off a right clock may be.
+	// clockJump is how far off a correct clock may be.
 	clockJump = 5 * time.Second
-	// clockPatience is how long a clock may be behind, or elsewhere until that may be usual. It is the
-	// default of --access-max-age.
+	// clockPatience is how long a clock may be behind. It is also how long it must be elsewhere before that counts as
+	// usual. It is the default of --access-max-age.
 	clockPatience = 10 * time.Minute
 	// startPatience is how long a machine may take to start again after the previous run's last heartbeat.
 	startPatience = time.Hour
@@ -230,14 +231,14 @@ func (c *beatClock) wrote(beat, at time.Time, since time.Duration, log *slog.Log
 	}
 }
 
-// failureLog logs when heartbeats begin to fail, when the token is or is no longer the reason, and when they recover. A registry without a first push,
-// and a brief lock or restart by a push, are no errors.
+// failureLog logs when heartbeats begin to fail, when the token becomes or stops being the reason, and when heartbeats
+// recover. A registry before its first push, and a brief lock or restart by a push, are not errors.
 type failureLog struct {
 	log         *slog.Logger
 	said        bool      // that they fail
 	refused     bool      // since the token is refused
-	empty       bool      // that they wait for the tables was said
-	filling     bool      // that they wait until the database is filled was said
+	empty       bool      // that they wait for the tables was logged
+	filling     bool      // that they wait for the content was logged
 	why         string    // the error that was logged, for readiness
 	beaten      bool      // a heartbeat was written before
 	lockedSince time.Time // zero while it is not locked
@@ -255,7 +256,7 @@ func unreached(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// stops reports whether an error is the answer of an sqld 0.24 that has closed its databases and is about to end.
+// stops reports whether an error is the answer of an sqld 0.24 that has closed its databases and is about to exit.
 func stops(err error) bool {
 	return strings.Contains(err.Error(), "Namespace store has shutdown") || strings.Contains(err.Error(), "Namespace `default` doesn't exist")
 }
@@ -279,7 +280,7 @@ func (h *failureLog) note(err error, at time.Time) {
 		if h.said || !h.empty {
 			h.log.Info("no heartbeat yet: the database is empty")
 		}
-		*h = failureLog{log: h.log, empty: true, answered: at} // what was said before is over
+		*h = failureLog{log: h.log, empty: true, answered: at} // forget what was logged before
 		return
 	}
 	locked := strings.Contains(err.Error(), "database is locked")
@@ -295,7 +296,7 @@ func (h *failureLog) note(err error, at time.Time) {
 		h.why = "the primary refuses the writer's token: no heartbeat"
 		h.log.Error(h.why, "error", err)
 	default:
-		h.why = "no heartbeat: the writer's log says why" // readiness is for anybody, errors name addresses
+		h.why = "no heartbeat: the writer's log says why" // the log says why; readiness is public, and errors name addresses
 		h.log.Error("no heartbeat", "error", err)
 	}
 	h.said, h.refused = true, refused

@@ -37,7 +37,7 @@ const (
 	answerLimit = 20 * time.Second
 	// batchLimit bounds a connection with all its messages.
 	batchLimit = time.Minute
-	// quitLimit bounds the goodbye, after which nothing matters.
+	// quitLimit bounds the QUIT at the end, whose result does not matter.
 	quitLimit = time.Second
 	// maxAnswers bounds what a mail server may say on one connection, in bytes.
 	maxAnswers = 1 << 20
@@ -82,8 +82,8 @@ func New(config Config) *Carrier {
 	return &Carrier{config: config, batch: batchLimit}
 }
 
-// Carry sends the messages one after another on one connection. When that breaks, or has not the time for another
-// message, the rest wait for the next one, without an attempt.
+// Carry sends the messages one after another on one connection. When that breaks, or has no time left for another
+// message, the rest wait for the next call; this does not count as an attempt.
 func (c *Carrier) Carry(whole context.Context, list []notice.Notice) []notice.Outcome {
 	ctx, cancel := context.WithTimeout(whole, c.batch)
 	defer cancel()
@@ -99,7 +99,7 @@ func (c *Carrier) Carry(whole context.Context, list []notice.Notice) []notice.Ou
 	defer s.close()
 	end, _ := ctx.Deadline()
 	for i, usable := 0, true; i < len(list); i++ {
-		if !usable || i > 0 && time.Until(end) < c.config.Limit { // cut off, a message that was taken would come again
+		if !usable || i > 0 && time.Until(end) < c.config.Limit { // a message cut off after it was accepted would come again
 			outcomes[i].State = notice.Untried
 			continue
 		}
@@ -254,9 +254,9 @@ func answerOf(err error) (code int, refused bool) {
 // ends are the two ends of a connection in an error: its port here is another each time.
 var ends = regexp.MustCompile(` (tcp|udp) \S+->\S+:`)
 
-// report logs a failure that the operator can mend, once until another one or a success. Of a server's
-// answer it logs the code: the text may repeat addresses or credentials. Once ctx is done, the connection was ended
-// from here, which is no failure.
+// report logs a failure that the operator can fix; the same one only once until another failure or a success. Of a
+// server's answer it logs only the code, since the text may repeat addresses or credentials. Once ctx is done the
+// connection was closed on this side, which is no failure.
 func (c *Carrier) report(ctx context.Context, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

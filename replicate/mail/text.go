@@ -62,7 +62,7 @@ func (c *Carrier) compose(n notice.Notice) (*gomail.Msg, error) {
 	_, domain, _ := strings.Cut(c.config.From.Address, "@")
 	message.SetMessageIDWithValue(n.ID + "@" + domain) // the same at each attempt
 	message.SetDateWithValue(said.Timestamp)
-	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nothing answers it by itself
+	message.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: no automatic replies
 	message.Subject(subject)
 	message.SetBodyString(gomail.TypeTextPlain, fmt.Sprintf("%s\n\n%s\n\nAccount: %s (number %d)\nWhen: %s\n\n-- \nYou have switched these messages on. Switch them off at %s\n",
 		text, c.config.Dashboard+path, named(n.Account), said.Account, said.Timestamp.UTC().Format(minutes), c.config.Dashboard+SettingsPath))

@@ -213,8 +213,8 @@ func (p *Tab) Click(selector string) {
 	p.use(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// settle waits until an element is visible, does not move and is not covered: chromedp clicks where the
-// element was before, and an animation may move it.
+// settle waits until an element is visible, not moving and not covered: chromedp clicks where it saw the element last,
+// and an animation may have moved it since.
 func (p *Tab) settle(selector string) {
 	p.T.Helper()
 	place := fmt.Sprintf(`(() => {
@@ -243,8 +243,8 @@ func (p *Tab) Type(selector, text string) {
 	}
 }
 
-// use runs an action on an element, again when the browser has just numbered the page's elements anew: the number
-// that was found is unknown then, and nothing was done with it.
+// use runs an action on an element. It retries if the browser has just renumbered the page's elements: then the number
+// that chromedp found is unknown, and nothing was done.
 func (p *Tab) use(step chromedp.Action[chromedp.Void]) {
 	p.T.Helper()
 	var err error
@@ -277,8 +277,8 @@ func (p *Tab) until(met func() bool, what string) {
 	}
 }
 
-// HoldAnswers has the page's scripts wait for answers to calls whose address contains a text, until the page's
-// release() is called. That is there once such an answer has come.
+// HoldAnswers makes the page's scripts wait for answers to calls whose address contains a text, until the page's
+// release() is called. That function exists once such an answer has come.
 func (p *Tab) HoldAnswers(part string) {
 	p.T.Helper()
 	p.Eval(fmt.Sprintf(`(() => {

@@ -1,4 +1,4 @@
-// Package failing is a database of which a test has one statement fail.
+// Package failing is a database in which a test makes one statement fail.
 package failing
 
 import (
@@ -16,11 +16,11 @@ import (
 	"regedge/schema"
 )
 
-// ErrDisk is how a statement fails.
+// ErrDisk is the error of the statement that fails.
 var ErrDisk = errors.New("disk I/O error")
 
-// DB is a database in a file of which one statement fails, as on a disk that can't read a page. For
-// package database/sql its driver is that of SQLite.
+// DB is a database in a file in which one statement fails, as on a disk that can't read a page. Package
+// database/sql sees SQLite's driver.
 type DB struct {
 	driver.Connector
 
@@ -43,19 +43,19 @@ func Open(t testing.TB, path string) (*sql.DB, *DB) {
 
 type failingKey struct{}
 
-// Marked marks the statements of a request, and not those that the writer runs beside it.
+// Marked marks the statements of a request, to tell them from those that the writer runs beside it.
 func Marked(ctx context.Context) context.Context { return context.WithValue(ctx, failingKey{}, true) }
 
-// FailRead has the statement of that number, from 1, fail of those outside of transactions with a context of
-// Marked.
+// FailRead makes the statement with that number fail. It counts from 1 the statements with a context of
+// Marked outside of transactions.
 func (f *DB) FailRead(number int) {
 	f.fail(number, func(ctx context.Context, within bool, _ string) bool {
 		return !within && ctx.Value(failingKey{}) != nil
 	})
 }
 
-// FailChange has the statement of that number, from 1, fail of those within transactions. It does not count
-// the first one of a transaction, by which a writer checks that it holds the ledger.
+// FailChange makes the statement with that number fail. It counts from 1 the statements within transactions,
+// except the first of each, with which a writer checks that it holds the ledger.
 func (f *DB) FailChange(number int) {
 	f.fail(number, func(_ context.Context, within bool, statement string) bool {
 		return within && !strings.Contains(statement, " writer ")
@@ -68,7 +68,7 @@ func (f *DB) fail(number int, counts func(context.Context, bool, string) bool) {
 	f.counts, f.left, f.failed = counts, number, ""
 }
 
-// Failed returns the statement that failed, "" for none, and lets all others succeed.
+// Failed returns the statement that failed, "" if none has yet, and lets all others succeed.
 func (f *DB) Failed() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -85,7 +85,7 @@ func (o *Office) SetWebhook(account int64, url string, low int64, secret string)
 	}))
 }
 
-// SetMail has a user told by mail.
+// SetMail switches a user's mail on.
 func (o *Office) SetMail(user, low int64) {
 	o.Helper()
 	require.NoError(o, o.Commit(o.Context(), func(ctx context.Context, tx *sql.Tx, now int64) error {

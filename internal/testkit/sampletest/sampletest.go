@@ -1,5 +1,5 @@
-// Package sampletest gives tests the embedded sample as a registry database, and names its
-// records that show one thing each.
+// Package sampletest gives tests the embedded sample as a registry database, and names those
+// of its records that are examples of something.
 package sampletest
 
 import (

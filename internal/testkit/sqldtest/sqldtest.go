@@ -116,10 +116,10 @@ func RequireIntact(t testing.TB, file string) {
 // removal takes long enough for more to appear meanwhile, even on a busy machine.
 const inTheWay = 1000
 
-// LoseDatabase makes the replica in dir lose its database: it kills the primary, so that the replica
+// LoseDatabase makes the replica in dir lose its database. It kills the primary, so that the replica
 // removes its files to copy them again, which fails because other files appear there meanwhile.
-// Something must have been written at the primary. log is the replica's log; token may read at the
-// primary.
+// Something must have been written at the primary before. log is the replica's log; token must be
+// valid for reading at the primary.
 func LoseDatabase(t testing.TB, primary *sqld.Server, token, dir string, log *testkit.Log) {
 	t.Helper()
 	signs := func() int { return strings.Count(log.String(), "error resetting namespace") }

@@ -36,7 +36,7 @@ type reportArchive struct {
 	file    File
 	day     int32
 	saved   int64                          // durable bytes of the file
-	marked  int64                          // how much of it a frame records
+	marked  int64                          // the durable length that a frame in the file records
 	unsaved []byte                         // the frames after saved, without masks
 	broken  bool                           // the file behind saved may differ from unsaved
 	suspect map[int32]bool                 // the days whose files had a failed sync
@@ -45,9 +45,9 @@ type reportArchive struct {
 }
 
 // Archive stores a batch that the writer acknowledged, under the day of its report, and once a day
-// deletes batches that are too old. With a wrong clock, two days differ: day is the later one by the
-// clocks of edge and writer, today the earlier one. The batch is durable before the segment that sealed
-// it is deleted. After an error it is stored once the disk works again.
+// deletes batches that are too old. With a wrong clock the days by the clocks of edge and writer differ:
+// day is the later one, today the earlier one. The batch is durable before the segment that sealed it is
+// deleted. After an error it is stored once the disk works again.
 func (j *Journal) Archive(epoch uint64, batch *syncproto.Batch, day, today int32) error {
 	if err := j.ArchiveReplayed(epoch, batch, day); err != nil {
 		return err
@@ -103,7 +103,7 @@ func batchRecord(epoch uint64, b *syncproto.Batch) []byte {
 // positionRecord is the record of a frameSynced frame.
 func positionRecord(at int64) []byte { return binary.LittleEndian.AppendUint64(nil, uint64(at)) }
 
-// mark appends a frame with the file's durable length, unless one has it.
+// mark appends a frame with the file's durable length, unless one records it already.
 func (a *reportArchive) mark() {
 	if a.file != nil && a.marked < a.saved {
 		a.marked = a.saved
@@ -111,7 +111,7 @@ func (a *reportArchive) mark() {
 	}
 }
 
-// unmark removes those frames from what is written to another file.
+// unmark removes such frames from what is written to another file.
 func (a *reportArchive) unmark() {
 	kept := a.unsaved[:0]
 	for rest := a.unsaved; len(rest) > 0; {
@@ -173,8 +173,8 @@ func (a *reportArchive) open() error {
 	return nil
 }
 
-// copy replaces the file by a copy that ends at its last batch: after one failed sync, the disk may
-// keep the rest from being durable, whatever later syncs return.
+// copy replaces the file by a copy up to its last batch. After one failed sync the disk may never make
+// the rest durable, whatever later syncs return.
 func (a *reportArchive) copy(good int64) error {
 	name := archiveName(a.day)
 	from, err := a.dir.Open(name)
@@ -186,7 +186,8 @@ func (a *reportArchive) copy(good int64) error {
 	if err != nil {
 		return err
 	}
-	// Only through Write: a file system that shares the blocks would copy those that it failed to write.
+	// Hide all methods but Write: a file system that shares blocks between files would share those that
+	// it failed to write.
 	_, err = io.CopyBuffer(struct{ io.Writer }{to}, io.LimitReader(from, good), make([]byte, copyPiece))
 	if err = errors.Join(err, to.Sync(), to.Close()); err != nil {
 		return err
@@ -199,8 +200,8 @@ func (a *reportArchive) dropOld(today int32) error {
 		return nil
 	}
 	days, err := a.days()
-	// The newest days with batches are always kept: with a clock that was behind, a replayed batch may be
-	// filed under a day long past.
+	// The newest days with batches are always kept: if a clock was behind, a replayed batch may be stored
+	// under a day long past.
 	for _, d := range days[:max(len(days)-archiveDays-1, 0)] {
 		if d < today-archiveDays {
 			err = errors.Join(err, a.dir.Remove(archiveName(d)))

@@ -68,7 +68,7 @@ func (a *reportArchive) mend(day int32, damaged *[]string) error {
 	return nil
 }
 
-// freeName is the name under which a damaged file is set aside: one of the same day may have been before.
+// freeName is the name under which a damaged file is set aside. One of the same day may be there already.
 func (a *reportArchive) freeName(name string) (string, error) {
 	names, err := a.dir.List()
 	aside := name + corruptSuffix
@@ -93,7 +93,7 @@ func (a *reportArchive) copyTo(to, from string) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// writeReadable writes the readable batches of a day to a durable file that is marked so.
+// writeReadable writes the readable batches of a day to a new durable file, and marks it as durable.
 func (a *reportArchive) writeReadable(name string, day int32) error {
 	file, err := a.create(name)
 	if err != nil {

@@ -54,14 +54,13 @@ var ErrInUse = errors.New("the state directory is in use by another process")
 // ErrReplaced is returned for a file that was deleted, replaced or cut short by somebody else.
 var ErrReplaced = errors.New("the file was deleted, replaced or cut short by another process")
 
-// ErrNotAFile is returned by OpenDir and Append where a directory, a pipe or a link has the name of a file of the
-// journal.
+// ErrNotAFile is returned by OpenDir and Append if a directory, a pipe or a link has the name of a journal file.
 var ErrNotAFile = errors.New("not a file of the journal")
 
 const lockName = "lock"
 
-// osDir is a Dir in the file system. It holds the lock file and the directory open. Both are locked: people delete files
-// of such a name, and some file systems lock files only.
+// osDir is a Dir in the file system. It holds the lock file and the directory open, and locks both: people delete files
+// with such a name, and some file systems lock only files.
 type osDir struct {
 	path   string
 	lock   *os.File
@@ -69,9 +68,9 @@ type osDir struct {
 	syncer *syncer
 }
 
-// OpenDir opens the directory at path, making it durably when missing (mode 0700), and locks it.
-// ErrInUse when another process has the lock, which ends with that process. ErrNotAFile when something in it is
-// not what its name says: a journal that was left out would be taken for an empty one.
+// OpenDir opens the directory at path, making it durably when missing (mode 0700), and locks it. It returns ErrInUse if
+// another process has the lock, which ends with that process. It returns ErrNotAFile if something in it is not what its
+// name says: skipping a part of the journal would make it look empty.
 func OpenDir(path string) (Dir, error) {
 	if err := makeDir(path); err != nil {
 		return nil, fmt.Errorf("make state directory: %w", err)
@@ -105,7 +104,7 @@ func OpenDir(path string) (Dir, error) {
 	return d, nil
 }
 
-// ownName matches the names of segments and batches, and not those of an operator's copies.
+// ownName matches the names of segments and batches, but not those of copies that an operator made.
 var ownName = regexp.MustCompile(`^(journal|batches)-[0-9]+\.log$`)
 
 // checkNames checks that segments and batches are files.
@@ -119,8 +118,8 @@ func (d *osDir) checkNames() error {
 	return err
 }
 
-// checkName checks that a name is free or a file's own: to open a pipe may wait for ever, and to write through a link
-// may cut a file that is somebody else's.
+// checkName checks that a name is free or belongs to a regular file: opening a pipe may block for ever, and writing
+// through a link may damage a file that belongs to somebody else.
 func (d *osDir) checkName(name string) error {
 	path := filepath.Join(d.path, name)
 	info, err := os.Lstat(path)

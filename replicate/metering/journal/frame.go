@@ -18,8 +18,8 @@ const (
 	// maxRecord bounds a record in bytes, so that a damaged length does not exhaust the
 	// memory. The largest record is a batch with every list full.
 	maxRecord = 8 << 20
-	// maxSearched bounds the records that a search behind damage finds: longer ones are seldom, and
-	// cost time at places where none is.
+	// maxSearched bounds the records that are searched for after damage. Longer ones are rare, and searching
+	// for them costs time at every place where there is none.
 	maxSearched = 1 << 20
 )
 
@@ -103,7 +103,7 @@ type reader struct {
 	buffer []byte // has ahead in it
 	ahead  []byte // what was read of the file and is not passed yet
 	ended  bool   // the file has nothing behind ahead
-	unread int64  // at the end: the bytes behind the last frame, without the zeros at the end
+	unread int64  // at the end: the bytes after the last frame, except zeros at the end
 }
 
 // readAhead is how many bytes a reader reads at once, at least.
@@ -165,8 +165,8 @@ func (r *reader) frameAt(at int64, limit int) (record []byte, kind byte, err err
 	return record, h.kind(), nil
 }
 
-// passZeros passes zeros, as a hole of gigabytes has them, up to where a frame's head may begin: one of eight
-// zeros is as unlikely as a wrong match of mask and checksum.
+// passZeros passes zeros, such as a hole of gigabytes has, up to where a frame's head may begin: a head of
+// eight zeros is as unlikely as a wrong match of mask and checksum.
 func (r *reader) passZeros() (passed int64, err error) {
 	for {
 		if err := r.fill(frameHead); err != nil || len(r.ahead) < frameHead {

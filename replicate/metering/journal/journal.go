@@ -51,7 +51,7 @@ type current struct {
 	damaged []string // files that are set aside once a new segment has begun
 }
 
-// watchedLock is a Lock of which can be seen, without waiting for it, how long one holder keeps it.
+// watchedLock is a Lock for which others can see, without waiting for it, how long one holder keeps it.
 type watchedLock struct {
 	lock  Lock
 	turns atomic.Uint64 // odd while the lock is held
@@ -72,8 +72,8 @@ func (l *watchedLock) TryLock() bool {
 // Unlock releases the lock.
 func (l *watchedLock) Unlock() { l.turns.Add(1); l.lock.Unlock() }
 
-// Turn is an odd number while the segment is written to or replaced, and another number each time. While
-// the same odd number comes back, the disk has not answered.
+// Turn is an odd number while the segment is written to or replaced, a different one each time. As long as
+// it returns the same odd number, the disk has not answered.
 func (j *Journal) Turn() uint64 { return j.writing.turns.Load() }
 
 // TryWrite is Write, unless the segment is being written to: then it returns false at once.
@@ -138,7 +138,7 @@ func (j *Journal) writeGroup(g *Group) error {
 	at := j.size
 	g.place(segmentFile(j.number), at)
 	if err := j.write(g.bytes); err != nil {
-		g.place(segmentFile(j.number), at) // its records may be written elsewhere
+		g.place(segmentFile(j.number), at) // unmasked again: a failed group's records may be written elsewhere
 		return err
 	}
 	j.unsaved = true
@@ -200,7 +200,7 @@ func (j *Journal) Sync() error {
 	j.writing.Lock()
 	j.writePending()
 	file, size, stuck, due := j.file, j.size, j.stuck, j.unsaved
-	j.unsaved = false // what is written from here on is for the next sync
+	j.unsaved = false // what is written from here on needs the next sync
 	j.writing.Unlock()
 	if stuck != nil || !due {
 		return stuck
@@ -235,7 +235,7 @@ func (j *Journal) CommitGroup(g *Group) error {
 	return g.err
 }
 
-// Check looks whether somebody else deleted, replaced or truncated the segment. Then nothing is written
+// Check detects whether somebody else deleted, replaced or truncated the segment. If so, nothing is written
 // until Rotate has begun a new one, whose snapshot has the content of the lost one.
 func (j *Journal) Check() {
 	j.writing.Lock()
@@ -273,8 +273,8 @@ const (
 	probeBytes = 64 << 10
 )
 
-// Probe reports whether the disk can store a group of charges again. It writes to a scratch file, not to a
-// new segment: rotating too soon would forget request ids of the last minutes.
+// Probe reports whether the disk can store a group of charges again. It writes a scratch file rather than
+// rotate: rotating too soon would forget the request ids of the last minutes.
 func (j *Journal) Probe() error {
 	file, err := j.dir.Append(probeName)
 	if err != nil {

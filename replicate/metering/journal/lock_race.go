@@ -43,7 +43,8 @@ func (l *Lock) Lock() {
 	held.by[me] = append(held.by[me], l.rank)
 }
 
-// TryLock takes the lock if nobody holds it. Who does not wait can't be part of a deadlock: ranks don't count.
+// TryLock takes the lock if nobody holds it. It ignores ranks: a caller that does not wait can't be part of a
+// deadlock.
 func (l *Lock) TryLock() bool {
 	if !l.mu.TryLock() {
 		return false

@@ -11,13 +11,13 @@ import (
 type Replayed struct {
 	// Records is the number of records that were replayed as state.
 	Records int
-	// Torn is how many bytes behind them were dropped, since they were never durable.
+	// Torn is how many bytes after these records were dropped, since they were never durable.
 	Torn int64
-	// Unfinished are segments that were dropped, since a crash came before they began.
+	// Unfinished lists segments that were dropped, since a crash came before their snapshot was durable.
 	Unfinished []string
-	// Damaged are segments that were durable and can't be read completely. One that is needed only for
-	// request ids is set aside at once; any other by Rotate, which must run before anything can be
-	// written.
+	// Damaged lists segments that were durable and can't be read completely. A segment that is needed only for
+	// its request ids is set aside at once. Any other is set aside by Rotate, which must run before anything
+	// can be written.
 	Damaged []string
 	// Lost says that some of the unreadable records held state.
 	Lost bool
@@ -25,10 +25,10 @@ type Replayed struct {
 	IDsLost bool
 }
 
-// errDamaged is the error of writes until Rotate has begun a segment in place of a damaged one.
+// errDamaged is the error of writes until Rotate has begun a segment to replace a damaged one.
 var errDamaged = errors.New("the journal was damaged: a new segment has to begin")
 
-// ErrNotOpen is the error of everything that a journal does before it is open.
+// ErrNotOpen is the error of every call of a journal that is not open yet.
 var ErrNotOpen = errors.New("the journal is not open")
 
 // New makes a journal that is not open.
@@ -92,7 +92,7 @@ func open(dir Dir, owner Owner, ids, replay func(record []byte) error) (*Journal
 		}
 	}
 	first := uint64(1)
-	if len(found.Damaged) > 0 { // they keep their numbers
+	if len(found.Damaged) > 0 { // damaged segments keep their numbers
 		first += numbers[len(numbers)-1]
 	}
 	if err := j.begin(first, func(func([]byte)) {}); err != nil {

@@ -62,10 +62,10 @@ func (j *Journal) Rotate(snapshot func(write func(record []byte))) error {
 	return nil
 }
 
-// take takes a snapshot, and writes what was appended before it to the old segment. What could not be
-// written there is not in the snapshot if it may be dropped, and in rest if it may not. Journal.writing is held.
+// take takes a snapshot, and writes what was appended before it to the old segment. If that fails, droppable
+// records are undone and not in the snapshot; the others are in it and in rest. Journal.writing is held.
 func (j *Journal) take(snapshot func(write func([]byte))) (taken records, rest *Group) {
-	j.writePending() // most of it
+	j.writePending() // writes most of it without the owner's lock
 	j.owner.Lock()
 	g := j.swap()
 	snapshot(taken.add)
@@ -74,7 +74,7 @@ func (j *Journal) take(snapshot func(write func([]byte))) (taken records, rest *
 	if g.err = j.writeGroup(g); g.err == nil {
 		return taken, &Group{}
 	}
-	// The disk does not write: nor does what was appended meanwhile wait for it.
+	// The disk does not write. Drop what was appended meanwhile too, rather than let it wait.
 	j.owner.Lock()
 	defer j.owner.Unlock()
 	late := j.swap()
@@ -227,8 +227,8 @@ func (j *Journal) setAside() error {
 	return err
 }
 
-// Corrupt lists the files that were set aside in the state directory, and are still there. It takes no lock, as
-// Replaced, so it must not be called while Open is.
+// Corrupt lists the files that were set aside and are still in the state directory. Like Replaced it takes no
+// lock, so it must not be called while Open runs.
 func (j *Journal) Corrupt() ([]string, error) {
 	if j.dir == nil {
 		return nil, ErrNotOpen

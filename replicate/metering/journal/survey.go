@@ -7,27 +7,27 @@ import (
 	"strings"
 )
 
-// survey describes what a segment holds. An unreadable place counts as damaged where the segment shows
-// that it was durable: in the snapshot if a record follows it, and before a frameSynced or frameClosed.
-// Any other may come from a power cut.
+// survey describes what a segment holds. An unreadable place counts as damage if the segment shows that
+// it was durable: in the snapshot, if a record follows it; elsewhere, if a frameSynced or frameClosed
+// follows it. Any other may come from a power cut.
 type survey struct {
 	name   string
 	number uint64
 	begin  int64 // where the records behind the snapshot begin, or the first that can be read
 	synced int64 // bytes known to be durable
 	end    int64 // where the segment ends: a power cut took what followed
-	torn   int64 // bytes behind the end, but for zeros
+	torn   int64 // bytes after the end, except zeros
 
 	began  bool // the snapshot was durable
 	closed bool // everything was durable, and nothing follows
-	// gaps counts the damaged places, snapshotGaps those of them that lie wholly within the snapshot.
+	// gaps counts the damaged places; snapshotGaps counts those that lie wholly within the snapshot.
 	gaps, snapshotGaps int
 }
 
 func (s *survey) damaged() bool  { return s.gaps > 0 }
 func (s *survey) complete() bool { return s.closed && !s.damaged() }
 
-// aside reports whether the segment was set aside when it was found damaged before.
+// aside reports whether the segment was found damaged before and set aside.
 func (s *survey) aside() bool { return strings.HasSuffix(s.name, corruptSuffix) }
 
 // surveyor takes the frames of a segment, one after the other.

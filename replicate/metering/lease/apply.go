@@ -16,8 +16,8 @@ type Applied struct {
 	Abandoned bool
 }
 
-// Apply takes the writer's reply to Hello, Sync or Watch. Replies may be repeated, delayed and
-// overtaken: one without anything newer changes nothing. ofSync says that it answers a message of Sync.
+// Apply takes the writer's reply to Hello, Sync or Watch. Replies may be repeated, delayed and overtaken: one without
+// anything newer changes nothing. ofSync says that it answers a message that Sync made.
 func (s *EdgeState) Apply(now int64, r *syncproto.Reply, ofSync bool) Applied {
 	if s.standing.damaged && r.Status == syncproto.OK { // the writer does not know what was lost here
 		ended := *r
@@ -211,9 +211,10 @@ func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 	return rows
 }
 
-// holdsEnded reports whether the edge holds credits of a lease that has ended, by the writer's clock, too, and that the writer
-// does not renew although nothing is left elsewhere. Returned, they can be granted again; those that the writer has not granted
-// end the epoch. Kept, they would stand between their account and the answer that nothing is left.
+// holdsEnded reports whether the edge holds credits of a lease that has ended by the writer's clock too, which the
+// writer does not renew although nothing is left elsewhere. They must be returned, so that the writer can grant them
+// again; as long as they are held, it can't say that nothing is left. If the writer did not grant some of them,
+// returning them ends the epoch.
 func (s *EdgeState) holdsEnded(now int64, row *syncproto.Row, writersNow int64) bool {
 	if row.Pool.Kind != syncproto.Credits || !row.Dry || row.UntilMillis > min(now, writersNow) {
 		return false

@@ -12,7 +12,7 @@ const (
 	// keyedMillis is how long a charge with an Idempotency-Key is remembered
 	// (docs/contract.md, "A retry is not charged twice").
 	keyedMillis = 10 * 60 * 1000
-	// keyedLimit is how many are remembered: about 13 MB. Of more, the oldest is forgotten.
+	// keyedLimit is how many such charges are remembered: about 13 MB. Beyond it the oldest is forgotten.
 	keyedLimit = 1 << 16
 )
 
@@ -20,7 +20,7 @@ const (
 type shortHash [charge.HashLength / 2]byte
 
 func parseHash(text string) (h shortHash) {
-	hex.Decode(h[:], []byte(text)) // the contract's decoder has checked it; else what it has of one
+	hex.Decode(h[:], []byte(text)) // the contract's decoder has checked it; in other text, decodes what it can
 	return h
 }
 
@@ -39,13 +39,13 @@ type keyed struct {
 	moment
 	outcome charge.Outcome
 	voided  bool
-	doubted bool // a retry ended a doubt about it; not stored
+	doubted bool // it was in doubt until a retry delivered its answer; not stored
 }
 
 // moment is a point in time by two clocks.
 type moment struct {
 	at      int64 // Unix milliseconds
-	elapsed int64 // milliseconds by EdgeState.NoteClock; 0 of an earlier run, or where nobody tells it
+	elapsed int64 // milliseconds by NoteClock; 0 for a charge of an earlier run, or if nobody calls NoteClock
 }
 
 // after is what the clock would show now if nobody had set it since an earlier moment.
@@ -61,8 +61,8 @@ type keyedCharges struct {
 
 func newKeyedCharges() keyedCharges { return keyedCharges{index: map[keyedName]int{}} }
 
-// live reports whether a charge is still remembered at now: by the clock, or, if that was set since, by the one
-// that nobody sets. One of an earlier run that is far in the future, after the clock was set back, is not.
+// live reports whether a charge is still remembered at now: by the clock or, if that was set since, by the monotonic
+// one. A charge of an earlier run whose time is far in the future, because the clock was set back, is not.
 func (k *keyed) live(now moment) bool {
 	if now.at-k.at < keyedMillis && k.at-now.at < keyedMillis {
 		return true
@@ -70,7 +70,7 @@ func (k *keyed) live(now moment) bool {
 	return k.elapsed != 0 && now.elapsed-k.elapsed < keyedMillis
 }
 
-// follow has the charges of earlier runs end by the clock that nobody sets, which begins now.
+// follow makes the charges of earlier runs end by the monotonic clock, which begins now.
 func (c *keyedCharges) follow(now moment) {
 	for i := range c.queue {
 		if k := &c.queue[i]; k.elapsed == 0 && k.live(now) {
@@ -79,7 +79,7 @@ func (c *keyedCharges) follow(now moment) {
 	}
 }
 
-// shift moves the charges with the clock, which was set by a number of milliseconds.
+// shift moves the charges along with the clock, which was set by jump milliseconds.
 func (c *keyedCharges) shift(jump int64) {
 	for i := range c.queue {
 		c.queue[i].at += jump
@@ -103,7 +103,7 @@ func (c *keyedCharges) last(name keyedName) *keyed {
 	return &c.queue[place-c.first]
 }
 
-// put remembers a charge, in the place of an earlier one of its name, and forgets old ones.
+// put remembers a charge, replacing an earlier one of its name, and forgets old ones.
 func (c *keyedCharges) put(k keyed) {
 	for len(c.queue) > 0 && (len(c.queue) >= keyedLimit || !c.queue[0].live(k.moment)) {
 		c.forget(c.first)
@@ -171,8 +171,8 @@ func (s *EdgeState) chargedBefore(now int64, r *charge.Request, id sum, a *accou
 	return Answer{Verdict: v, Logged: true, Repeated: true}, true
 }
 
-// Replays reports whether the charge for which a request was answered Replayed still stands, also if it has become too
-// old to be found since.
+// Replays reports whether the charge for which a request was answered Replayed still stands, even if it has since
+// become too old to be found.
 func (s *EdgeState) Replays(r *charge.Request) bool {
 	k := s.keyed.last(nameOf(r))
 	return k != nil && !k.voided && k.target == parseHash(r.TargetHash)

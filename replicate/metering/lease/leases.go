@@ -29,8 +29,8 @@ const (
 type lease struct {
 	granted, spent, returned int64
 	until                    int64 // Unix milliseconds; nothing is spent from then on
-	// since is the batch that closed the previous lease of the pool, or the newest batch that any writer had
-	// at this one's first row. A row from a writer without that batch is about the previous lease.
+	// since is the batch that closed the pool's previous lease, or the newest batch that any writer had at
+	// this lease's first row. A row from a writer without that batch is about the previous lease.
 	since    uint64
 	window   int32
 	known    bool // the writer has sent a row of this lease
@@ -42,7 +42,7 @@ type lease struct {
 func (l *lease) held() int64 { return l.granted - l.spent - l.returned }
 
 // open reports whether there is something to close at the writer: the lease, or units that a void brought
-// back before there was one.
+// back before there was a lease.
 func (l *lease) open() bool { return l.known || l.held() > 0 }
 
 // kept reports whether the lease must not be forgotten before the writer has applied more batches.

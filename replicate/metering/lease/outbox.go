@@ -37,7 +37,7 @@ func (o *outbox) news(applied uint64) bool {
 }
 
 // returning lists the leases with units on their way back: the writer does not know yet that it can
-// grant them again.
+// grant these again.
 func (o *outbox) returning() (of map[syncproto.Pool]bool) {
 	if o.inflight == nil {
 		return nil

@@ -7,8 +7,9 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// The first byte of each record. The numbers are stored and never change, nor does what
-// follows them, but for a lease of a snapshot: flags say what it has beyond the first version.
+// The first byte of each record. The numbers are stored and never change. What follows them does not
+// change either, except for a lease in a snapshot: its flags say which fields it has beyond the first
+// version.
 const (
 	recordBoot      byte = 1  // a run of the process began
 	recordConfirm   byte = 2  // the writer found the state directory current
@@ -134,9 +135,9 @@ func (s *EdgeState) logNews(applied uint64, rows []syncproto.Row) {
 	})
 }
 
-// Replay applies a record that a former run wrote. Records have to come in their order. An empty one
-// says that some were lost there: see Damaged. A
-// malformed record has no effect and returns syncproto.ErrMalformed, wrapped.
+// Replay applies a record that a former run wrote. Records have to come in their order. An empty record
+// means that some were lost at this place: see Damaged. A malformed record has no effect and returns
+// syncproto.ErrMalformed, wrapped.
 func (s *EdgeState) Replay(record []byte) error {
 	if len(record) == 0 {
 		s.separate() // the process may have ended there
@@ -190,8 +191,8 @@ func (s *EdgeState) replay(tag byte, d *syncproto.Decoder) func() {
 	return s.replaySnapshot(tag, d)
 }
 
-// follow begins the epoch of a record, if the record with which it began was lost. What was reported in
-// between can't be told from what was not: none of it is reported again.
+// follow begins the epoch of a record if the record that began this epoch was lost. It is then unknown
+// which usage in between was reported: none of it is reported again.
 func (s *EdgeState) follow(epoch uint64) {
 	if epoch != s.standing.epoch {
 		s.applyEpoch(epoch, true)

@@ -107,10 +107,10 @@ func (s *EdgeState) dueReturns(now int64) []syncproto.Return {
 }
 
 // closeUnexplained closes volume leases that are empty here although the writer neither grants more nor says
-// that nothing is left: it counts units as held here that are not. By a wrong clock, its ledger had taken
-// their month for past and forgotten what was spent and returned; restored from a backup, it was told again
-// what was granted. A closed lease begins anew. This batch has all unreported usage, so that closing one for
-// nothing loses nothing.
+// that nothing is left. The writer then counts units as held here that are not. This happens after its ledger,
+// by a wrong clock, took their month for past and forgot what was spent and returned, and then, restored from a
+// backup, was told again what was granted. A closed lease begins anew. This batch has all unreported usage, so
+// closing a lease without need loses nothing.
 func (s *EdgeState) closeUnexplained(r *returnList) {
 	for _, p := range slices.SortedFunc(maps.Keys(s.returns.unexplained), syncproto.Pool.Compare) {
 		if len(r.list) == syncproto.MaxReturns {
@@ -123,12 +123,12 @@ func (s *EdgeState) closeUnexplained(r *returnList) {
 	}
 }
 
-// unexplained reports whether a lease of volume has nothing, though the writer said that there is more.
+// unexplained reports whether a volume lease holds nothing, although the writer said that there is more.
 func (l *lease) unexplained() bool { return l.known && l.granted > 0 && l.held() <= 0 && !l.dry }
 
-// allReturns closes every account and returns what keys hold, as far as it fits into a batch: for a
-// superseded epoch. In a damaged epoch the held units are unknown: the writer takes back what it knows
-// to be left of the closed leases.
+// allReturns closes every account and returns what keys hold, as far as it fits into a batch, for a superseded
+// epoch. In a damaged epoch it is unknown what is held: the writer then takes back what it counts as left of
+// the closed leases.
 func (s *EdgeState) allReturns() []syncproto.Return {
 	r := newReturnList()
 	if s.standing.damaged {

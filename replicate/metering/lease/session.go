@@ -25,7 +25,7 @@ type session struct {
 	contact  int64  // time of the last reply, Unix milliseconds
 	sent     int64  // time of the last message of Sync
 	answered int64  // time of the last message of Sync that was answered
-	// syncs counts the messages of Sync, and answeredSync is how many there were with the last that was answered.
+	// syncs counts the messages of Sync; answeredSync was the count at the last one that was answered.
 	syncs, answeredSync uint64
 	awaited             bool // a request waits for the next one that is answered
 	// sentSeen and sentApplied are seen and outbox.applied as of the last message of Sync.
@@ -40,9 +40,8 @@ func (s *session) begin(id uint64) { s.id, s.seen, s.complete = id, 0, false }
 
 func (s *session) open() bool { return s.id != 0 }
 
-// contradicts reports whether a reply to Sync takes back what replies of this session said before
-// the message was sent: then somebody else than the writer has answered. In a new session the
-// writer says again all that it knows.
+// contradicts reports whether a reply to Sync takes back what replies of this session said before the message was
+// sent. If so, it is not the writer that has answered. In a new session the writer says again all that it knows.
 func (s *EdgeState) contradicts(r *syncproto.Reply) bool {
 	if !s.session.open() || r.Session != s.session.id {
 		return false
@@ -65,9 +64,9 @@ func (s *EdgeState) Connected(now int64) bool {
 	return s.session.met && s.session.open() && within(now-s.session.contact, contactMillis)
 }
 
-// mayRefuse reports whether the writer's word that an account is empty still holds. The writer must have
-// been asked since the account's newest charge here, which may have taken the last unit: else "nothing here"
-// and "nothing elsewhere" need not be of one moment, and the owner may have bought credits between.
+// mayRefuse reports whether the writer's word that an account is empty still holds. The writer must have been
+// asked after the account's newest charge here, which may have taken the last unit. Otherwise "nothing here" and
+// "nothing elsewhere" need not be true at the same moment: the owner may have bought credits in between.
 func (s *EdgeState) mayRefuse(now int64, a *account) bool {
 	//mutant:refusal-not-asked-since
 	if s.session.answeredSync <= a.lastTaken {
@@ -81,7 +80,7 @@ func (s *EdgeState) mayRefuse(now int64, a *account) bool {
 	return s.Connected(now) && now >= s.session.answered
 }
 
-// noteTime notices that the clock was set back: the age of what the writer said is unknown then.
+// noteTime notices that the clock was set back. From then on it is unknown how old the writer's statements are.
 func (s *session) noteTime(now int64) {
 	if now < s.latest-setBackMillis {
 		s.met, s.latest = false, now

@@ -29,7 +29,7 @@ func (s *EdgeState) Standing() syncproto.Status { return s.standing.status }
 // Epoch is the current epoch, 0 before the first contact.
 func (s *EdgeState) Epoch() uint64 { return s.standing.epoch }
 
-// No reply may use up all epoch numbers, which a message holds below 1<<47 (syncproto.MaxUnits).
+// No reply may use up all epoch numbers, which in messages are below 1<<47 (syncproto.MaxUnits).
 const (
 	// anyEpoch is the limit up to which any number may follow any other: forged replies can have led the
 	// writer far from what an emptied or outdated disk knows.
@@ -104,11 +104,11 @@ func (s *EdgeState) abandon(applied uint64) {
 }
 
 // Damaged is called after Replay when whole records were lost, whichever they are. What was replayed is
-// reported; a lost charge is not, at the service's cost. The leases may have been spent, so none is used:
-// the edge gives all of them back, as far as the writer knows that something is left of them, and asks
-// for a new epoch. When even the epoch was lost, the state is like an empty directory's. Charges of
-// earlier epochs may be in batches that were lost here, which the writer notices only for the current
-// epoch. So none of them is reported.
+// reported; a lost charge is not, at the service's cost. The leases may have been spent, so none is used
+// any more: the edge gives all of them back, and the writer takes what it counts as left of them; then
+// the edge asks for a new epoch. If even the epoch was lost, the state is like that of an empty
+// directory. Charges of earlier epochs may have been in batches that were lost here, which the writer
+// notices only for the current epoch, so none of them is reported.
 func (s *EdgeState) Damaged() {
 	s.leases.clear()
 	s.returns = returns{}

@@ -48,12 +48,12 @@ func New(log Log) *EdgeState {
 	}
 }
 
-// jumpMillis is by how much the clock must be set to be noted: more than two readings are apart.
+// jumpMillis is by how much the clock must be set to be noted. Two readings differ by less.
 const jumpMillis = 1000
 
-// NoteClock says what the clock shows, and how many milliseconds have passed since some moment of this run, at least 1,
-// by one that nobody sets. Idempotency-Keys are then remembered for ten minutes also when the time of day jumps; the next
-// run needs to know of the jump.
+// NoteClock says what the clock shows, and how many milliseconds, at least 1, have passed in this run by a monotonic
+// clock. With it, Idempotency-Keys are remembered for ten minutes even when the clock is set. A jump is journalled,
+// since the next run has no other clock.
 func (s *EdgeState) NoteClock(now, elapsed int64) {
 	was := s.clock
 	s.clock = moment{now, elapsed}
@@ -136,8 +136,8 @@ func (s *EdgeState) spend(u use, units int64) {
 	s.usage.current.add(u, units)
 }
 
-// takeOfWindow spends units of the lease of a window, which may have been forgotten since they were charged.
-// A void makes it again: the writer counts the unit as held here.
+// takeOfWindow spends units of the lease of a window, which may have been forgotten since they were charged. A void
+// then makes the lease again: the writer counts the unit as held here.
 func (s *EdgeState) takeOfWindow(p syncproto.Pool, units int64) {
 	l := s.leases.find(p)
 	if l == nil && units < 0 {

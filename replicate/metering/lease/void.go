@@ -112,8 +112,8 @@ type doubts struct {
 	waiting    []doubt       // oldest first
 	open       map[sum]int64 // those of waiting that were neither repeated nor voided since, with their times
 	unresolved []syncproto.Unresolved
-	// delivered are charges whose verdict arrived at a second attempt since the time, and those of the period before:
-	// that the first one failed may be noticed only later.
+	// delivered has the charges whose verdict arrived at a second attempt, since the time in since; before has those of
+	// the period before. The failure of a first attempt may be noticed only after that.
 	delivered, before map[sum]struct{}
 	since             int64
 }
@@ -136,16 +136,16 @@ func (s *EdgeState) Doubt(now int64, id string) {
 	d.waiting = append(d.waiting, doubt{id, now})
 }
 
-// DoubtReplayed is Doubt for a request that was answered Replayed. The charge is under another id, and in doubt only if it
-// was before: else its client got the lookup then.
+// DoubtReplayed is Doubt for a request that was answered Replayed. Its charge is under another id, and is in doubt only
+// if it was so before: otherwise its client has received the lookup already.
 func (s *EdgeState) DoubtReplayed(now int64, r *charge.Request) {
 	if k := s.keyed.last(nameOf(r)); s.Replays(r) && k.doubted {
 		s.Doubt(now, k.id)
 	}
 }
 
-// Delivered notes that the verdict on a repeated request reached the component, or on one that was answered
-// Replayed: the charge is not in doubt, whatever is noticed later of the attempts before.
+// Delivered notes that the verdict on a repeated request, or on one that was answered Replayed, reached the component.
+// Its charge is then not in doubt, even if earlier attempts are found to have failed later.
 func (s *EdgeState) Delivered(now int64, r *charge.Request, replayed bool) {
 	id := r.ID
 	if replayed {
@@ -160,7 +160,7 @@ func (s *EdgeState) Delivered(now int64, r *charge.Request, replayed bool) {
 	s.doubts.arrive(now, sum)
 }
 
-// arrive notes a verdict that was delivered, for as long as any attempt lasts.
+// arrive notes a delivered verdict, for at least as long as an attempt may last.
 func (d *doubts) arrive(now int64, id sum) {
 	if now-d.since >= doubtMillis || now < d.since {
 		d.delivered, d.before, d.since = map[sum]struct{}{}, d.delivered, now
@@ -176,8 +176,8 @@ func (d *doubts) arrived(id sum) bool {
 	return now || before
 }
 
-// dispel ends the doubt about an id: the component repeated or voided it, or its client got the lookup by a retry
-// under its Idempotency-Key.
+// dispel ends the doubt about an id: the component has repeated or voided the request, or the client has received the
+// lookup by a retry under its Idempotency-Key.
 func (d *doubts) dispel(id sum) { delete(d.open, id) }
 
 func (d *doubts) has(id sum) bool {

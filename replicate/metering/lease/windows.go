@@ -121,8 +121,8 @@ func (s *EdgeState) windows(p syncproto.Pool) (n int) {
 	return n
 }
 
-// absurdMillis is how far ahead the end of a lease is not believed: twice the writer's 24 hours.
-// The clock of the writer that granted it was wrong, or this edge's is.
+// absurdMillis is from how far ahead the end of a lease is not believed: twice the writer's 24 hours. Either
+// the clock of the writer that granted it was wrong, or this edge's is.
 const absurdMillis = 2 * 24 * 60 * 60 * 1000
 
 // mend adjusts a row that is about to be journalled, so that its replay needs no clock: an end

@@ -81,7 +81,7 @@ func (l *Ledger) ChangeAccount(now int64, id int64, plan string, suspended bool)
 	a.Plan, a.Suspended = plan, suspended
 	l.changes.accounts[id] = true
 	l.touch(a.credits)
-	// Of every month that there is, by whatever clock: the writer's may be wrong by years just now.
+	// In every month that exists by anybody's clock: the writer's own may be wrong by years just now.
 	for _, m := range sortedKeys(l.months) {
 		if pool := l.pools[syncproto.Pool{Kind: syncproto.Volume, Subject: id, Window: m}]; pool != nil {
 			l.limit(pool, p.MonthlyVolume)
@@ -190,8 +190,8 @@ func (l *Ledger) Out(e *Edge) (all, stale int64) {
 	return all, stale
 }
 
-// IsLive reports whether the edge sent a message within the last minute, or up to a minute in the
-// future, by a clock that was set back.
+// IsLive reports whether the edge sent a message within the last minute. The time of that message may be
+// up to a minute ahead, if the clock was set back since.
 func (e *Edge) IsLive(now int64) bool {
 	age := now - e.Seen
 	return !e.Retired && e.Seen != 0 && age < liveMillis && age > -liveMillis

@@ -7,17 +7,17 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// What one node may add to the ledger on one UTC day of the writer's clock. A node in somebody else's hands could
-// fill memory and disk otherwise, with rows that are never deleted.
+// What one node may add to the ledger on one UTC day of the writer's clock. Without a bound, a node in the wrong hands
+// could fill memory and disk with rows that are never deleted.
 const (
-	// maxStrange bounds rows that an honest node adds rarely: epochs, accounts, keys and usage of keys that the ledger
-	// does not know. Charges in doubt are bounded by as many, and more are dropped: a node is not fenced for them, since
-	// a component beside Spin may lose a hundred verdicts a second.
+	// maxStrange bounds rows that an honest node adds rarely: epochs, accounts, keys, and usage of keys that the ledger
+	// does not know. The same number bounds charges in doubt. More of those are dropped, but do not fence the node: a
+	// component beside Spin may lose a hundred verdicts a second.
 	maxStrange = 1 << 17
-	// maxHours bounds the hours that usage is of. An edge serves for a day without the writer, and reports seven
-	// days again to a restored ledger.
+	// maxHours bounds how many different hours usage may be from. An edge serves for a day without the writer, and
+	// reports seven days again to a restored ledger.
 	maxHours = 512
-	// leasesEach bounds the leases: beside maxStrange as many for each account and key. A node opens a few a day.
+	// leasesEach bounds the leases, for each account and key, beyond maxStrange. An honest node opens a few a day.
 	leasesEach = 64
 )
 
@@ -61,9 +61,9 @@ func (l *Ledger) noteUsage(e *Edge, u *syncproto.Usage) {
 	}
 }
 
-// Excess says in which respect an edge has added more to the ledger today than an honest one does: it should be
-// fenced. It returns nil as long as it has not, and up to the day after a restore, when edges report at once the usage of
-// days, of keys that the ledger does not know.
+// Excess says what an edge has added to the ledger today beyond what an honest one adds; it should then be fenced. It
+// returns nil within these bounds, and until the day after a restore: edges then report usage of several days at once,
+// also for keys that the ledger does not know.
 func (l *Ledger) Excess(e *Edge) error {
 	x := &e.excess
 	switch {
@@ -85,7 +85,7 @@ func (x *excess) takesDoubt() bool {
 	return x.doubts <= maxStrange
 }
 
-// DropsDoubts reports once a day that charges in doubt of an edge are dropped.
+// DropsDoubts reports, once a day, that some of an edge's charges in doubt are dropped.
 func (e *Edge) DropsDoubts() bool {
 	first := e.excess.doubts > maxStrange && !e.excess.dropped
 	e.excess.dropped = e.excess.dropped || first

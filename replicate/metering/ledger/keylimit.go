@@ -15,7 +15,7 @@ import (
 const MaxKeyCredits = maxCredits
 
 // keptMonths is how many months of a key are counted: those nearest to the writer's clock. Edges report this
-// month and the last; others come from wrong clocks, and must not displace these.
+// month and the last one. Other months come from wrong clocks, and must not displace these.
 const keptMonths = 6
 
 // keyLimit bounds the credits that a key spends in a UTC month. It is soft: nothing is leased for it.

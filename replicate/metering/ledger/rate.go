@@ -14,8 +14,8 @@ type rate struct {
 // the sum over all edges must fit into a reply.
 const maxRate = 1 << 32
 
-// takeRates notes an edge's counts, and lists their subjects for the other edges that may serve them. Those of a retired edge
-// don't count: its machine may be in other hands.
+// takeRates notes an edge's counts, and lists their subjects for the other edges that may serve them. A retired edge's
+// counts are ignored: its machine may be in other hands.
 func (l *Ledger) takeRates(now int64, e *Edge, rates []syncproto.Rate) {
 	l.forgetRates(syncproto.Minute(now))
 	if e.Retired {
@@ -46,8 +46,8 @@ func (l *Ledger) takeRates(now int64, e *Edge, rates []syncproto.Rate) {
 	}
 }
 
-// holders are the leases of the edges that may serve a rate's subject: of the account's credits, or of the
-// key's not-found lookups, which every edge needs to serve a key. ok is false for an unknown subject.
+// holders are the leases of the edges that may serve a rate's subject: leases of the account's credits, or of the key's
+// not-found lookups, which every edge needs before it serves a key. ok is false for an unknown subject.
 func (l *Ledger) holders(r syncproto.Rate) (leases []*Lease, ok bool) {
 	if key := syncproto.KeyOf(r.Subject); key != 0 {
 		p := l.pools[syncproto.Pool{Kind: syncproto.NotFound, Subject: key, Window: syncproto.Day(60_000 * r.Minute)}]

@@ -6,8 +6,8 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// enterRestore starts a restore because edge e has shown that the ledger lost data: nothing is granted
-// until every edge has declared its leases, this one in any case.
+// enterRestore starts a restore because edge e has shown that the ledger lost data. Nothing is granted until
+// every edge has declared its leases, including this one.
 func (l *Ledger) enterRestore(e *Edge) {
 	if !l.Restoring {
 		l.Restore()
@@ -105,9 +105,9 @@ func (l *Ledger) grantRetroactively(h *Lease, units int64) {
 	}
 }
 
-// cover compensates leases that exceed a pool of credits: edges were free to spend them. For a quota it
-// compensates the spending beyond the limit: a node may have made that up, and a greater limit, of another
-// plan, has to be of use to the account.
+// cover compensates leases that exceed a pool of credits: edges were free to spend them. Of a quota it
+// compensates the spending beyond the limit. A node may have made that spending up, and a later plan with a
+// greater limit must still be of use to the account.
 func (l *Ledger) cover(p *Pool) {
 	if short := -p.Left(); short > 0 && p.ID.Kind == syncproto.Credits {
 		l.compensate(p, short, "grants of a ledger that was lost")
@@ -118,8 +118,8 @@ func (l *Ledger) cover(p *Pool) {
 	}
 }
 
-// maxMissing bounds how far the id of an account that was lost with the ledger may be beyond the known
-// ones: several leaps of ids. An edge that makes ids up must not exhaust them.
+// maxMissing bounds how far beyond the known ids an account that was lost with the ledger may be: several
+// leaps of ids. An edge that makes ids up must not exhaust them.
 const maxMissing = 8 * MaxRestoredLeap
 
 // restoredPlan is the plan of an account that a restored ledger lacks: the one of the first migration without

@@ -107,7 +107,8 @@ func (l *Ledger) notify(h *Lease) {
 	}
 }
 
-// leastNews is how much news is kept before what is stale is dropped: few leases are not looked through each time.
+// leastNews is how much news is kept before stale news is dropped: below it, looking through the news each time
+// would not pay.
 const leastNews = 64
 
 // addNews puts a lease into the news of its edge's session, if that is in the same epoch.
@@ -120,7 +121,7 @@ func (l *Ledger) addNews(h *Lease, urgent bool) {
 	h.version = e.version
 	h.toldDry, h.toldRecall = l.dry(h), h.recall
 	h.toldBalance = h.pool.Balance()
-	if len(e.news) >= max(2*len(h.epoch.leases), leastNews) { // an edge that is away asks for none of them
+	if len(e.news) >= max(2*len(h.epoch.leases), leastNews) { // an edge that is away asks for none of it
 		e.news = slices.DeleteFunc(e.news, news.stale)
 	}
 	e.news = append(e.news, news{h.version, h})

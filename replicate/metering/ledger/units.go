@@ -44,9 +44,9 @@ func (l *Ledger) spend(h *Lease, units int64, over bool) (beyond int64) {
 	return beyond
 }
 
-// voidable is how many of its pool's spent units an edge may take back by voids: not those spent from
-// other edges' leases. A restored ledger may know less than the edge. Units spent from leases that were
-// closed since belong to no edge.
+// voidable is how many of its pool's spent units an edge may take back by voids: not those that were spent
+// from other edges' leases. A restored ledger may know less than the edge. Units spent from leases that were
+// closed since then belong to no edge.
 func (l *Ledger) voidable(h *Lease) int64 {
 	byEdge := map[*Edge]int64{} // of all its epochs: a void in one may be of another's charge
 	for _, other := range h.pool.leases {
@@ -61,8 +61,8 @@ func (l *Ledger) voidable(h *Lease) int64 {
 	return max(spent, 0)
 }
 
-// settleVoids moves voids beyond a lease's spending, before the lease ends, to the edge's other leases: else
-// their charges could be taken back twice. Their outstanding units stay.
+// settleVoids moves voids beyond a lease's own spending to the edge's other leases, before the lease ends.
+// Otherwise their charges could be taken back twice. The outstanding units of these leases stay.
 func (l *Ledger) settleVoids(h *Lease) {
 	for _, other := range h.pool.leases {
 		if units := min(-h.Spent, other.Spent); units > 0 && other.edge == h.edge {
@@ -140,8 +140,8 @@ func (l *Ledger) note(p *Pool, note string) {
 }
 
 // deduct takes left units for a negative adjustment, in entries with a note. The rest waits for recalled
-// leases; what no lease holds any more was spent and can't be taken. A restored ledger does not know what
-// is left before its edges have reported.
+// leases; what no lease holds any more was spent and can't be taken. A restored ledger does not know what is
+// left until its edges have reported.
 func (l *Ledger) deduct(p *Pool, note string) {
 	if p.Deducting == 0 || l.Restoring {
 		return

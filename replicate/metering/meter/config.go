@@ -48,8 +48,8 @@ type Config struct {
 	SegmentBytes int64
 	// Now is the clock, time.Now when nil.
 	Now func() time.Time
-	// Elapsed is the time since some moment by a clock that nobody sets. When nil it is that of Now, which
-	// time.Now has, too.
+	// Elapsed is the time since some fixed moment, by a clock that nobody sets. If it is nil, the
+	// monotonic reading of Now is used, which time.Now has.
 	Elapsed func() time.Duration
 	// Random fills p with random bytes, crypto/rand when nil.
 	Random func(p []byte)

@@ -13,14 +13,14 @@ const (
 	// writeLimit is how long a charge waits for the disk: longer than a busy disk takes for a write into the
 	// page cache, and shorter than most clients wait for an answer.
 	writeLimit = 2 * time.Second
-	// hangPause is between two looks at whether the same write still goes on.
+	// hangPause is the time between two checks whether the same write still goes on.
 	hangPause = 250 * time.Millisecond
 	// listLimit is how long a scrape of the metrics waits for a list of the state directory.
 	listLimit = time.Second
 )
 
-// writeCharge writes the group with a charge. While another write goes on it waits for it, at most for
-// writeLimit: then the disk hangs, and the charge is given up. Only who writes himself waits without a limit.
+// writeCharge writes the group with a charge. While another caller writes, it waits for at most writeLimit: then the
+// disk hangs, and the charge is given up. If it does the write itself, it waits without a limit.
 func (m *Meter) writeCharge(r *charge.Request, g *journal.Group) error {
 	if tried, err := m.journal.TryWrite(g); tried {
 		m.noteDisk(err)
@@ -42,8 +42,8 @@ func (m *Meter) writeCharge(r *charge.Request, g *journal.Group) error {
 	}
 }
 
-// takeBack voids a charge that was given up, once the disk has answered: its client was told that nothing
-// was charged. Until that is done no other request is charged, and those that repeat a charge are not answered from it.
+// takeBack voids a charge that was given up, once the disk has answered: its client was told that nothing was charged.
+// Until then no other request is charged, and a request that repeats a charge is not answered from it.
 func (m *Meter) takeBack(id string, written <-chan error) {
 	defer m.hung.Add(-1)
 	if <-written != nil {
@@ -54,8 +54,8 @@ func (m *Meter) takeBack(id string, written <-chan error) {
 	}
 }
 
-// hangLoop looks whether one write to the journal goes on for writeLimit. Then the edge is not ready, and
-// charges are refused at once, before they wait for a lock that the write may hold.
+// hangLoop checks whether one write to the journal lasts for writeLimit. If so, the edge is not ready, and charges are
+// refused at once, before they wait for a lock that the write may hold.
 func (m *Meter) hangLoop(ctx context.Context) {
 	if !m.awaitOpen(ctx) {
 		return
@@ -85,8 +85,8 @@ func (m *Meter) hangLoop(ctx context.Context) {
 	}
 }
 
-// Corrupt is the number of files that were set aside since they were damaged, and are still in the state
-// directory; -1 when it can't be listed, or not within listLimit.
+// Corrupt is the number of damaged files that were set aside and are still in the state directory; -1 if it can't be
+// listed within listLimit.
 func (m *Meter) Corrupt() int {
 	if !m.isOpen() {
 		return -1
@@ -98,7 +98,7 @@ func (m *Meter) Corrupt() int {
 			if names, err := m.journal.Corrupt(); err == nil {
 				count = len(names)
 			}
-			m.listing.Store(false) // before the count is taken: who asks next lists again
+			m.listing.Store(false) // before the count is read, so that the next caller lists again
 			listed <- count
 		}()
 		count := -1

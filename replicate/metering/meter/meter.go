@@ -36,7 +36,7 @@ type Meter struct {
 	unreachable atomic.Bool           // the last exchange failed
 	skewMillis  atomic.Int64          // the writer's clock less this one's
 	diskError   atomic.Pointer[error] // of the last write or sync of the journal, nil for none
-	hung        atomic.Int64          // one while a write hangs, and the charges given up and not yet taken back: hung.go
+	hung        atomic.Int64          // 1 while a write hangs, plus the charges given up and not yet taken back: hung.go
 	givenUp     atomic.Int64          // charges given up so far; grows after hung
 	stats       counters
 	waiters     waiters
@@ -88,10 +88,10 @@ func (o owner) Drop(record []byte) { o.m.state.Drop(record) }
 
 func (m *Meter) now() int64 { return m.config.Now().UnixMilli() }
 
-// Charge decides on a request and charges it. It waits for the writer only when this edge holds no lease
-// for the request, at most Config.WaitLimit, and among few others of its account. It is idempotent by the
-// request's id. When Charge returns, the charge is written to the journal and survives the end of the
-// process; Flush makes it durable. A charge that can't be written within writeLimit is taken back.
+// Charge decides on a request and charges it. It waits for the writer only if this edge holds no lease for the
+// request, for at most Config.WaitLimit, and only if few other requests of its account wait. It is idempotent by the
+// request's id. When Charge returns, the charge is written to the journal and survives the end of the process; Flush
+// makes it durable. A charge that can't be written within writeLimit is taken back.
 func (m *Meter) Charge(ctx context.Context, r charge.Request) charge.Verdict {
 	v, _ := m.answer(ctx, &r)
 	return v
@@ -147,8 +147,8 @@ func (m *Meter) charge(ctx context.Context, r *charge.Request) (v charge.Verdict
 	return a.Verdict, a.Repeated && a.Verdict.Code == ""
 }
 
-// decide has the edge's state decide on a request. The group holds the charge's record; the
-// channel is closed when the leases changed and it is worth trying again.
+// decide lets the edge's state decide on a request. The group holds the charge's record; the channel is closed when
+// leases change, so that it is worth trying again.
 func (m *Meter) decide(r *charge.Request, again bool) (lease.Answer, *journal.Group, <-chan struct{}) {
 	now := m.now()
 	m.mu.Lock()
@@ -166,8 +166,8 @@ func (m *Meter) noteClock() {
 	m.state.NoteClock(m.now(), 1+m.config.Elapsed().Milliseconds())
 }
 
-// replays looks again at the charge for which a request is not charged: its record may have failed meanwhile. How long
-// that took does not matter.
+// replays checks again the charge because of which a request was not charged: its record may have failed to be written
+// meanwhile. It does not matter if that charge has become too old by now.
 func (m *Meter) replays(r *charge.Request) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -22,8 +22,9 @@ func Open(config Config) (*Meter, error) {
 	return m, nil
 }
 
-// OpenLater is Open for a disk that may be full or read-only: then the meter refuses live keys, as when
-// the disk fails later, and Run opens it once the disk is writable. It returns any other error of Open.
+// OpenLater is Open for a disk that may be full or read-only. On such a disk the meter refuses live keys,
+// as when the disk fails later, and Run opens the journal once the disk is writable. It returns any other
+// error of Open.
 func OpenLater(config Config) (*Meter, error) {
 	m := newMeter(config)
 	err := m.open()
@@ -49,7 +50,7 @@ func (m *Meter) isOpen() bool {
 	}
 }
 
-// open opens the journal. Despite an error the journal may be open: then the loops of Run do the rest.
+// open opens the journal. Even after an error the journal may be open: the loops of Run then do the rest.
 func (m *Meter) open() error {
 	dir, err := m.config.openDir()
 	if err != nil {
@@ -66,7 +67,8 @@ func (m *Meter) open() error {
 	m.recovered = found
 	close(m.opened)
 	m.logRecovered()
-	// First, since Rotate sets aside the segment that has them. An error with one must not stop the rest.
+	// Before Rotate, which sets aside the segment that has these batches. An error with one must not stop
+	// the rest.
 	for _, batch := range state.TakeReplayed() {
 		err = errors.Join(err, m.journal.ArchiveReplayed(batch.Epoch, batch.Batch, syncproto.Day(m.now())))
 	}

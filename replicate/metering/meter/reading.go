@@ -9,11 +9,11 @@ import (
 	"regedge/replicate/metering/journal"
 )
 
-// tellPause is how long a file is read without a word, and between two lines about it. A day's batches of a busy
-// edge have gigabytes, and somebody can make a file of any length.
+// tellPause is how long a file is read before that is logged, and the time between two log lines about it. A
+// busy edge's batches of a day take gigabytes, and anybody may have put a file of any length there.
 const tellPause = 5 * time.Second
 
-// tellingDir logs how far a file is read that takes long: the edge starts, or reports, only behind that.
+// tellingDir logs how far a long file has been read: the edge starts, or reports, only once it was read.
 type tellingDir struct {
 	journal.Dir
 	now func() time.Time

@@ -16,8 +16,9 @@ const (
 	// greetPause precedes a Hello that follows another message, so that unexpected replies don't lead
 	// to a flood.
 	greetPause = 10 * time.Millisecond
-	// Before a new epoch that follows another within renewalSpan is a pause that doubles from leastRenewal to
-	// mostRenewal: two processes with one token take the epoch from each other, and the writer keeps each one.
+	// A pause precedes a new epoch that follows another within renewalSpan. It doubles from leastRenewal to
+	// mostRenewal: two processes with one token take the epoch from each other, and the writer stores every
+	// one.
 	leastRenewal = time.Second
 	mostRenewal  = time.Minute
 	renewalSpan  = 10 * mostRenewal

@@ -47,7 +47,8 @@ func (m *Meter) Ready() error {
 }
 
 // noteSkew estimates the skew between the writer's clock and this one. The writer read its clock
-// between sent and received: the skew is the least that this allows. All times are Unix milliseconds.
+// between sent and received; the estimate is the smallest skew that fits. All times are Unix
+// milliseconds.
 func (m *Meter) noteSkew(sent, received, writers int64) {
 	switch {
 	case writers < sent:

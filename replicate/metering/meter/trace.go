@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Tracer makes the spans of syncs. Sample, of an empty traceparent, decides whether to trace a sync
-// that no traced request waits for.
+// Tracer makes the spans of syncs. Sample, called with an empty traceparent, decides whether to trace a
+// sync that no traced request waits for.
 type Tracer interface {
 	trace.Tracer
 	Sample(traceparent string) (parent trace.SpanContext, sampled bool)

@@ -12,10 +12,10 @@ const MaxWaiting = 128
 // as long. It begins anew with each request that can't be decided here.
 const vainMillis = 30_000
 
-// waiters counts the requests that wait for a lease. An account may have half as many as there are free
-// places (the dynamic threshold by which switches share a buffer): 43 if it is alone, 28 if it is the
-// second, so several accounts leave room for others. Otherwise an account whose last credits are at an
-// unreachable edge would fill this one with requests that wait in vain.
+// waiters counts the requests that wait for a lease. An account may have half as many places as are free
+// (the dynamic threshold by which switches share a buffer): 43 if it is alone, 28 if it is the second, so
+// that several accounts leave room for others. Without this, an account whose last credits are at an
+// unreachable edge would fill this edge with requests that wait in vain.
 //
 // Many accounts with one request each fill all places, too. So an account that waited in vain stays out
 // of the second half of the places for a while; and when an account without vain waits finds no place,

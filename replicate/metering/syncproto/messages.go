@@ -210,8 +210,8 @@ const (
 	maxID = 1 << 53
 	// lastHour is the last one of the year 9999: later ones have no text in answers (RFC 3339, section 5.6).
 	lastHour = 70389527
-	// firstMillis and lastMillis are the first and last millisecond of the years 0 and 9999. The days and months of others are
-	// not held in 32 bits: a clock of long ago could be read as one of any month.
+	// firstMillis and lastMillis are the first and the last millisecond of the years 0 to 9999. Days and months outside
+	// of them do not fit 32 bits: a time long ago could be read as one in any month.
 	firstMillis = -62167219200000
 	lastMillis  = (lastHour+1)*60*60*1000 - 1
 )

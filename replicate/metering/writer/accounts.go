@@ -17,7 +17,7 @@ import (
 	"regedge/replicate/metering/ledger"
 )
 
-// selectAccounts takes the time as ?1, by which keys expire.
+// selectAccounts takes the time as ?1, to tell which keys have expired.
 const selectAccounts = `SELECT a.id, a.name, a.email, a.plan, a.suspended, a.created_at, a.bought, a.compensated,
 	a.spent, a.lost, a.leased, a.deducting,
 	(SELECT count(*) FROM api_key k WHERE k.account = a.id AND k.revoked_at IS NULL AND coalesce(k.expires_at > ?1, 1)) FROM account a`
@@ -89,7 +89,7 @@ func addPeople(ctx context.Context, db querier, nowMillis int64, accounts []Acco
 	return err
 }
 
-// accountsPage selects accounts by name, number, or an e-mail address that is theirs or that signs in.
+// accountsPage selects accounts by name, number, or e-mail address: their own, or one that signs in for them.
 const accountsPage = ` WHERE a.id > ?2 AND (?3 = '%%' OR a.name LIKE ?3 ESCAPE '\' OR a.email LIKE ?3 ESCAPE '\' OR a.id = ?4
 	OR EXISTS (SELECT 1 FROM user u WHERE u.account = a.id AND u.email LIKE ?3 ESCAPE '\'))
 	ORDER BY a.id LIMIT ?5`

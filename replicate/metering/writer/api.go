@@ -4,8 +4,8 @@ import "time"
 
 // Projected is the part of an answer that tells whether edges know of a change.
 type Projected struct {
-	// Pending says that the change is stored, but not projected for edges yet, since the access
-	// database can't be reached. That follows.
+	// Pending says that the change is stored, but not yet projected for edges because the access database can't
+	// be reached. The projection follows.
 	Pending bool `json:"pending,omitempty"`
 }
 

@@ -73,8 +73,8 @@ func changeOnce[T any](ctx context.Context, c *Client, act, method, path string,
 	}
 }
 
-// unasked are errors of an attempt that say nothing of those before: whether the change was made is looked up
-// behind the checks of the caller, and another writer may know other tokens.
+// unasked are the errors of an attempt that say nothing about earlier attempts. The writer looks up whether a
+// change was made only after it has checked the caller, and another writer may know other tokens.
 var unasked = []error{ErrUncertain, ErrFenced, ErrUnauthorized, ErrTokenEnded, ErrForbidden, ErrTooMany, ErrInternal}
 
 // certain reports whether the writer itself said that it never made the change.

@@ -26,7 +26,7 @@ type AuditEntry struct {
 	Detail  string `json:"detail"`
 }
 
-// Both read downwards from an id, by the primary key or by the index of the account.
+// Both read in descending order from an id, by the primary key or by the index of the account.
 const (
 	selectAudit = `SELECT id, at, actor, coalesce(account, 0), address, act, detail FROM audit
 	WHERE id < ?1 AND (?2 = '%%' OR actor LIKE ?2 ESCAPE '\' OR act LIKE ?2 ESCAPE '\' OR detail LIKE ?2 ESCAPE '\')`

@@ -39,8 +39,8 @@ func (w *Writer) Commit(ctx context.Context, act Act, change func(ctx context.Co
 	}})
 }
 
-// maxDetail bounds what the audit log keeps of one act, in bytes: the longest note, in \u escapes. A request with more in its
-// body is refused, since what was cut off might matter.
+// maxDetail bounds what the audit log keeps of one act, in bytes: enough for the longest note in \u escapes. A request
+// with a longer body is refused, since what would be cut off might matter.
 const maxDetail = 8000
 
 // operatorActor is the actor in the audit log of requests with the first operators' token.
@@ -89,8 +89,8 @@ func setActDetail(r *http.Request, detail string) {
 	}
 }
 
-// setActTaken makes the detail of the request's act say how many credits were taken, where the body asks for
-// what there is. A change may run twice, with another balance.
+// setActTaken makes the detail of the request's act say how many credits were taken, if the body asks for at most an
+// amount. A change may run twice, with another balance.
 func setActTaken(r *http.Request, body CreditChange, amount int64) {
 	if act, ok := r.Context().Value(actKey{}).(*Act); ok && body.AtMost && body.Amount < 0 {
 		body.Amount = amount
@@ -122,7 +122,7 @@ func insertAct(ctx context.Context, tx *sql.Tx, now int64, act Act) error {
 	return err
 }
 
-// printable shows what can't be printed as the replacement character.
+// printable replaces what can't be printed by the replacement character.
 func printable(detail string) string {
 	return strings.Map(func(c rune) rune {
 		if unprintable(c) {
@@ -161,7 +161,7 @@ func (w *Writer) withRequestAct(r *http.Request, p httprouter.Params, actor stri
 	return r.WithContext(WithAct(r.Context(), act))
 }
 
-// checkAct refuses a request of which the audit log would not have all.
+// checkAct refuses a request that the audit log could not keep whole.
 func checkAct(ctx context.Context) error {
 	if act, ok := ctx.Value(actKey{}).(*Act); ok && len(act.Detail) > maxDetail {
 		return fmt.Errorf("%w: the body has more than %d bytes without its blanks, which the audit log can't keep", ErrMalformed, maxDetail)

@@ -38,9 +38,9 @@ type Client struct {
 	clock func(time.Time)
 }
 
-// DialWithin returns a transport like http.DefaultTransport with a connect timeout. Below a request's
-// deadline, its error says which did not answer: the name server or the machine. A connection that is lost without a
-// word is given up after some seconds.
+// DialWithin returns a transport like http.DefaultTransport with a connect timeout. If that is below a request's
+// deadline, its error says what did not answer: the name server or the machine. A connection that is lost silently is
+// given up after some seconds.
 func DialWithin(limit time.Duration) *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext = (&net.Dialer{Timeout: limit, KeepAlive: 30 * time.Second}).DialContext

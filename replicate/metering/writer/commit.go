@@ -267,7 +267,7 @@ func (w *Writer) outcome(ctx context.Context, err error) error {
 	case errors.Is(err, ledger.ErrFenced):
 		w.fenced.Store(true)
 		return ErrFenced
-	case errors.Is(err, errAway): // which was logged
+	case errors.Is(err, errAway): // it was logged already
 		w.ledger = nil
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -298,7 +298,7 @@ func (w *Writer) noteWrite(err error) {
 
 // logUnwritten logs why the ledger can't be written, now and then.
 func (w *Writer) logUnwritten(err error) {
-	if errors.Is(err, errAway) { // which was logged
+	if errors.Is(err, errAway) { // it was logged already
 		return
 	}
 	w.unbooked.note(func(count int) {
@@ -326,7 +326,7 @@ func (w *Writer) reload(ctx context.Context) {
 	switch {
 	case err != nil:
 		w.unread.Store(true)
-		w.unloaded.note(func(count int) { // each message tries it again
+		w.unloaded.note(func(count int) { // every message tries it again
 			w.config.Logger.Error("the ledger can't be read: all is refused", "failed", count, "error", err)
 		})
 		if old != nil {

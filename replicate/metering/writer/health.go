@@ -34,12 +34,13 @@ func (w *Writer) health(r *http.Request, _ httprouter.Params) (any, error) {
 // writer is not ready.
 const stuckAfter = 5 * time.Second
 
-// failuresInARow is how many commits must fail in a row before the writer is not ready: one may meet a lock.
+// failuresInARow is how many commits must fail in a row before the writer is not ready: a single one may meet
+// a lock.
 const failuresInARow = 2
 
-// serveReady answers 200 while this writer holds the ledger, can read it, and commits. An access
-// database that is behind and a clock that is wrong are named, but the ledger is served: no node spends
-// more than it was lent, and one that is not served at all could spend nothing.
+// serveReady answers 200 while this writer holds the ledger, can read it, and commits. It only names an access
+// database that is behind or a wrong clock: the ledger is served all the same, since no node spends more than
+// it was lent, and a node that is not served can spend nothing.
 func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 	ctx, cancel := context.WithTimeout(r.Context(), probeLimit)
 	defer cancel()
@@ -79,8 +80,8 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 	}
 }
 
-// Remark adds what readiness says beside being ready, if remark returns a text. It must not be called once the
-// writer's API is served.
+// Remark adds remark to what readiness says while the writer is ready, unless it returns "". It must not be
+// called once the writer's API is served.
 func (w *Writer) Remark(remark func() string) { w.remarks = append(w.remarks, remark) }
 
 // stuck is how long the commit loop's current turn has taken, 0 before Run.

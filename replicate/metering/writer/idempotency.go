@@ -114,8 +114,8 @@ func (i *idempotency) recall(ctx context.Context, tx *sql.Tx, now int64, answer 
 	return errRepeated
 }
 
-// keep stores the answer in the transaction of its change, and drops some expired ones. It is dated by the later one of the steady
-// clock and the clock: the next writer's steady clock begins at what the clock shows then.
+// keep stores the answer in the transaction of its change, and drops some expired ones. The answer is dated by the
+// steady clock or the clock, whichever is later: the next writer's steady clock begins at what the clock shows then.
 func (i *idempotency) keep(ctx context.Context, tx *sql.Tx, steady, now int64, answer any) error {
 	if i == nil {
 		return nil
