@@ -148,6 +148,34 @@ func TestSortedRunsComeBehindWhatWasAddedBefore(t *testing.T) {
 	require.Equal(t, []pair{{"a", "2"}, {"b", "1"}, {"b", "3"}, {"b", "5"}, {"c", "4"}}, read(t, s))
 }
 
+// TestALengthMayLieAcrossTheEndOfTheBuffer, whose second part is read later.
+func TestALengthMayLieAcrossTheEndOfTheBuffer(t *testing.T) {
+	value := bytes.Repeat([]byte("x"), 200) // its length takes two bytes
+	for within := 1; within <= 3; within++ {
+		before := (readBuffer - within) % (3 + len("000") + len(value)) // so that a record begins so many bytes before the end
+		s := New(t.TempDir(), 1<<20)
+		added := 0
+		require.NoError(t, s.AddSorted(func() (key, v []byte, ok bool) {
+			added++
+			if added == 1 {
+				return []byte("000"), append(make([]byte, before), value...), true
+			}
+			return []byte("001"), value, added <= readBuffer/len(value)+2
+		}))
+		rows, err := s.Rows()
+		require.NoError(t, err)
+		got := 0
+		for ; rows.Next(); got++ {
+			if want := map[bool]int{true: before + len(value), false: len(value)}[got == 0]; len(rows.Value()) != want {
+				require.Len(t, rows.Value(), want, "record %d, of which %d bytes are read first", got, within)
+			}
+		}
+		require.NoError(t, rows.Err())
+		require.EqualValues(t, s.Len(), got)
+		require.NoError(t, s.Close())
+	}
+}
+
 func TestARecordMayBeLongerThanTheBuffers(t *testing.T) {
 	s := New(t.TempDir(), 1<<20)
 	defer s.Close()
