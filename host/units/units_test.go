@@ -344,6 +344,11 @@ func TestUnitsKeepWhatTheServiceNeedsAlone(t *testing.T) {
 		require.NoError(t, err)
 		require.Regexp(t, `(?m)^`+line+`$`, string(content), name)
 	}
+	for _, name := range []string{"litestream", "renew"} { // the others read /proc/sys: the backlog of a socket, the boot
+		content, err := os.ReadFile("../../deploy/systemd/regedge-" + name + ".service")
+		require.NoError(t, err)
+		require.Contains(t, string(content), "\nProcSubset=pid\n", name)
+	}
 	litestream, err := os.ReadFile("../../deploy/systemd/regedge-litestream.service")
 	require.NoError(t, err)
 	require.Contains(t, string(litestream), "\nStateDirectory=regedge/writer\n", "it reads and checkpoints the ledger's log")
