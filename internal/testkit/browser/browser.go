@@ -32,7 +32,7 @@ const stepTimeout = 60 * time.Second
 // Tab is a page in a browser of its own, with the errors that occurred in it.
 type Tab struct {
 	context.Context
-	T *testing.T
+	T testing.TB
 
 	mu       sync.Mutex
 	problems []string // console errors, exceptions, refused loads
