@@ -242,7 +242,7 @@ test("options that cannot work are refused", () => {
 });
 
 test("an address that no call can be sent to is refused at once", () => {
-  for (const baseUrl of ["http://127.0.0.1:8080 ", "http://127.0.0.1:99999", "http://exa mple", "http://[::1", "http://name:password@127.0.0.1:8080", new URL("http://127.0.0.1:8080")]) {
+  for (const baseUrl of ["http://127.0.0.1:8080 ", "http://127.0.0.1:99999", "http://exa mple", "http://[::1", "http://name:password@127.0.0.1:8080", "http://name@127.0.0.1:8080", "http://:password@127.0.0.1:8080", new URL("http://127.0.0.1:8080")]) {
     assert.throws(() => new Client({ baseUrl }), { name: "TypeError", message: /^baseUrl: want an address such as/ }, String(baseUrl));
   }
   for (const baseUrl of ["HTTP://127.0.0.1:8080", "http://[::1]:8080", "https://exämple.org/a b"]) new Client({ baseUrl });
