@@ -18,6 +18,9 @@ var (
 	// fuzzed is what a command of scripts/fuzz.sh says of which.
 	fuzzed   = regexp.MustCompile(`fuzz\.sh \S+ '([^']+)'`)
 	inFolder = regexp.MustCompile(`(?:^| )(\./[\w/]+)`)
+	// given is a flag of a command; those of the go command are ofGo.
+	given = regexp.MustCompile(` -([a-z][\w-]*)`)
+	ofGo  = regexp.MustCompile(`^(run|bench|benchtime|benchmem|count|timeout|v|race|short|vet|exec|p|parallel|cpu|fuzz\w*|update|C|overlay|failfast|tags|json)$`)
 )
 
 // TestHereDocumentsOfDocumentsEnd: in an indented block, the line that should end one does not when it is pasted.
@@ -32,7 +35,7 @@ func TestHereDocumentsOfDocumentsEnd(t *testing.T) {
 }
 
 // TestNamedTestsExist: each test, benchmark and fuzz target that a script or a document names, since the go command calls it a
-// success when there is none of a name.
+// success when there is none of a name. So does each flag that they give to a test: a soak fails by it after hours.
 func TestNamedTestsExist(t *testing.T) {
 	files := []string{"Makefile", ".ci/run"}
 	for _, pattern := range []string{"scripts/*.sh", "*.md", "docs/*.md"} {
@@ -52,6 +55,11 @@ func TestNamedTestsExist(t *testing.T) {
 		}
 		for _, command := range goTest.FindAllString(strings.ReplaceAll(string(content), "$$", "$"), -1) {
 			folders := inFolder.FindAllStringSubmatch(command, -1)
+			for _, flag := range given.FindAllStringSubmatch(command, -1) {
+				if len(folders) > 0 && !ofGo.MatchString(flag[1]) {
+					require.True(t, declaresFlag(t, append(tests(t, folders...), "internal/testkit/browser/checks.go"), flag[1]), "%s: %s: no test has -%s", file, command, flag[1])
+				}
+			}
 			for _, choice := range selected.FindAllStringSubmatch(command, -1) {
 				kind := map[string]string{"run": "Test", "bench": "Benchmark"}[choice[1]]
 				for alternative := range strings.SplitSeq(choice[2], "|") {
@@ -85,6 +93,20 @@ func tests(t *testing.T, folders ...[]string) (files []string) {
 		}
 	}
 	return files
+}
+
+// declaresFlag reports whether a file declares a flag.
+func declaresFlag(t *testing.T, files []string, name string) bool {
+	t.Helper()
+	declared := regexp.MustCompile(`\bflag\.\w+\("` + name + `"`)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		if declared.Match(content) {
+			return true
+		}
+	}
+	return false
 }
 
 // anyIn reports whether a file declares a test, benchmark or fuzz target of such a name.
