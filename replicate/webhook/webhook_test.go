@@ -239,7 +239,7 @@ func TestAddressesAreChecked(t *testing.T) {
 	require.NoError(t, CheckURL("http://127.0.0.1:9/", true))
 	for _, bad := range []string{
 		"", "example.com", "http://example.com", "ftp://example.com", "https://", "https:example.com", "https://user:pass@example.com", "https://example.com/#x",
-		"https://10.0.0.1/", "https://[::1]/", "https://exa mple.com", "https://example.com/\n", "https://example.com/é", "javascript:alert(1)",
+		"https://10.0.0.1/", "https://[::1]/", "https://exa mple.com", "https://example.com/a b", "https://example.com/\n", "https://example.com/é", "javascript:alert(1)",
 		longest + "x",
 	} {
 		require.ErrorIs(t, CheckURL(bad, false), ErrURL, bad)
