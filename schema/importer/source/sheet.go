@@ -91,6 +91,10 @@ func (s *sheet) seekHeader(first string, err error) error {
 		if end != nil {
 			return err
 		}
+		if len(above) > 1 && !mayBeHeader(r.raw) {
+			above = append(above, r.raw)
+			continue
+		}
 		unknown := s.takeHeader(r.raw)
 		if unknown == nil {
 			if slices.ContainsFunc(above, s.mayBeData) {
@@ -188,7 +192,7 @@ func (s *sheet) asHeader(r row) error {
 	if slices.EqualFunc(s.fields, s.header, sameColumn) {
 		return &omission{"repeated header"}
 	}
-	if countDigits(r.raw) > maxHeaderDigits {
+	if countDigits(r.raw) > maxHeaderDigits || !mayBeHeader(r.raw) {
 		return nil // nearly all rows, but no header
 	}
 	for _, separator := range []byte(separators) {
