@@ -64,7 +64,7 @@ func (a *address) lastLine(state string) string {
 //
 // Any other text becomes the line, with a pincode if it ends in one, perhaps before the country.
 func parseAddress(s string) address {
-	if isNone(s) || isFormulaOrError(s) {
+	if s = visible(s); isNoText(s) {
 		return address{}
 	}
 	if strings.ContainsRune(s, '\uFFFD') {

@@ -117,7 +117,7 @@ func isNoPlace(s string) bool {
 // rocName normalises a Registrar's office to "ROC Delhi". Sources also write "RoC-Delhi", "ROC
 // DELHI", "R.O.C. Delhi", "ROC (Delhi)" or "Registrar of Companies, Delhi". No value is NULL.
 func rocName(s string) record.Value {
-	if isNone(s) || isFormulaOrError(s) {
+	if isNoText(s) {
 		return record.Value{}
 	}
 	s = clean(s)

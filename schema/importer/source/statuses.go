@@ -107,7 +107,7 @@ func partnerStatus(s string) (record.Value, error) {
 // cessation maps a source's reason for the end of an appointment. A cessation date without a
 // reason is an end, too.
 func cessation(reason string, date record.Value) record.Value {
-	if isNone(reason) && date.Kind == record.Null {
+	if isNoText(reason) && date.Kind == record.Null {
 		return record.Value{}
 	}
 	switch squash(reason) {
@@ -155,7 +155,7 @@ var (
 
 // described normalises an enumerated description. No value is NULL.
 func described(forms map[string]string, s string) record.Value {
-	if isNone(s) || isFormulaOrError(s) {
+	if isNoText(s) {
 		return record.Value{}
 	}
 	if form, ok := forms[squash(s)]; ok {

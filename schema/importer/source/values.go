@@ -26,7 +26,8 @@ var (
 // digits of any script has no value either.
 var noneWords = map[string]bool{
 	"": true, "na": true, "nan": true, "null": true, "none": true, "nil": true,
-	"unclassified": true, "notavailable": true, "00000000": true,
+	"unclassified": true, "notavailable": true, "00000000": true, "notapplicable": true, "notknown": true, "unknown": true,
+	"notdisclosed": true, "notspecified": true, "blank": true,
 }
 
 // maxNone is longer than every one of noneWords with the spaces of the sources.
@@ -186,10 +187,15 @@ func mendSigns(s string) string { return signMends.Replace(s) }
 
 // cleanValue is clean as a column: NULL for no value.
 func cleanValue(s string) record.Value {
-	if isNone(s) || isFormulaOrError(s) {
+	if isNoText(s) {
 		return record.Value{}
 	}
 	return record.TextOf(clean(s))
+}
+
+// isNoText reports whether a text is none: no value, a spreadsheet's error, or 0, which its formulas give for an empty cell.
+func isNoText(s string) bool {
+	return isNone(s) || isFormulaOrError(s) || strings.Trim(s, "0. ") == ""
 }
 
 // squash returns the ASCII letters and digits of s in lower case. Headers and enumerated texts

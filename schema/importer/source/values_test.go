@@ -154,6 +154,39 @@ func TestEmptyDatesOfPrograms(t *testing.T) {
 	require.Equal(t, "1970-01-01", got.Text, "the identifier has that year")
 }
 
+// TestTheZerosOfFormulasAreNoValues: a spreadsheet's formula gives 0 for an empty cell. As an end it would end an appointment.
+func TestTheZerosOfFormulasAreNoValues(t *testing.T) {
+	d := dateReader{asOf: "2025-01-01"}
+	for _, in := range []string{"0", "1/0/1900", "00-01-1900", "00/01/1900", "1900-01-00", "00-Jan-1900", "1/0/1900 0:00"} {
+		got, err := d.parse(in, 1900)
+		require.NoError(t, err, in)
+		require.Equal(t, record.Value{}, got, in)
+	}
+	for _, s := range []string{"0", "0.0"} {
+		for _, v := range []record.Value{cleanValue(s), rocName(s), stateName(s), described(classes, s), cessation(s, record.Value{})} {
+			require.Equal(t, record.Value{}, v, "%q", s)
+		}
+	}
+	require.Equal(t, "10", cleanValue("10").Text)
+}
+
+// TestWordsForNoValue are none in every column.
+func TestWordsForNoValue(t *testing.T) {
+	for _, s := range []string{"Not Applicable", "NOT KNOWN", "Unknown", "Not disclosed", "not specified", "(blank)"} {
+		capital, err := parseCapital(s)
+		require.NoError(t, err, "%q", s)
+		date, err := (dateReader{asOf: "2025-01-01"}).parse(s, 0)
+		require.NoError(t, err, "%q", s)
+		flag, err := parseFlag(s)
+		require.NoError(t, err, "%q", s)
+		for _, v := range []record.Value{
+			capital, date, flag, cleanValue(s), rocName(s), stateName(s), described(classes, s), cessation(s, record.Value{}),
+		} {
+			require.Equal(t, record.Value{}, v, "%q", s)
+		}
+	}
+}
+
 func TestATimeAfterADateIsDropped(t *testing.T) {
 	d := dateReader{asOf: "2025-01-01"}
 	for in, want := range map[string]string{
