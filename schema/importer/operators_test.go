@@ -116,6 +116,22 @@ func TestPercentEncodedRowsAreReadAsTheyWere(t *testing.T) {
 	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
 }
 
+// TestMarksOfTextsAndEntitiesAreNoPartOfValues: some programs write an apostrophe before each text, or before what would be a formula.
+func TestMarksOfTextsAndEntitiesAreNoPartOfValues(t *testing.T) {
+	const number = "U55101GA2006PTC900001"
+	for _, c := range []struct{ row, want string }{
+		{number + `,A &AMP; B,Active,"1 ROAD,JAMMU,Jammu &amp; Kashmir,NA-India"`, "A & B"},
+		{"'" + number + `,'A & B,'Active,"'1 ROAD,JAMMU,Jammu & Kashmir,NA-India"`, "A & B"},
+		{number + `,'@ A & B,Active,"1 ROAD,JAMMU,Jammu & Kashmir,NA-India"`, "@ A & B"},
+		{number + `,'A' & B,Active,"1 ROAD,JAMMU,Jammu & Kashmir,NA-India"`, "'A' & B"},
+	} {
+		w := newFixture(t)
+		f := w.text("2025-05-05", "CIN,CompanyName,CompanyStatus,Registered_Office_Address\n"+c.row+"\n")
+		require.EqualValues(t, 1, f.New, f.First)
+		require.Equal(t, c.want+"|1 ROAD|JAMMU|Jammu and Kashmir", w.row("SELECT company_name, address_line, city, state FROM company"), c.row)
+	}
+}
+
 // TestARejectSaysWhichNumberIsWrong, since most rows have two.
 func TestARejectSaysWhichNumberIsWrong(t *testing.T) {
 	for text, want := range map[string]string{
@@ -275,6 +291,9 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 		"name and sub-category": {swap(1, 4), `most names of its companies are like "Non-government company"`},
 		"name and address":      {swap(1, 9), `most names of its companies are like "X, PANJIM,North Goa,Goa,403001-India": is CompanyName`},
 		"name and activity":     {swap(1, 15), `most names of its companies are like "Trading"`},
+		"names with plus signs": {func(_ int, row []string) { row[1] = strings.ReplaceAll(row[1], " ", "+") }, `most names of its companies are like "MADE-UP+D+LIMITED"`},
+		"names without blanks":  {func(_ int, row []string) { row[1] = strings.ReplaceAll(row[1], " ", "") }, `most names of its companies are like "MADE-UPDLIMITED"`},
+		"names with tags":       {func(_ int, row []string) { row[1] = "<b>" + row[1] + "</b>" }, `most names of its companies are like "<b>MADE-UP D LIMITED</b>"`},
 		"state and Registrar":   {swap(12, 2), `most states of its companies are like "ROC Goa": is CompanyStateCode the column of something else?`},
 		"state and address":     {swap(12, 9), `most states of its companies are like "X, PANJIM,North Goa,Goa,403001-India"`},
 		"state and activity":    {swap(12, 15), `most states of its companies are like "Trading"`},

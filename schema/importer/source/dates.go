@@ -247,12 +247,6 @@ func isWeekday(s string) bool {
 // emptyDates are dates that programs write for none, such as the first days of calendars, spreadsheets and clocks.
 var emptyDates = map[string]bool{"0001-01-01": true, "1899-12-30": true, "1899-12-31": true, "1900-01-01": true, "1970-01-01": true}
 
-// A spreadsheet's formula gives 0 for an empty cell, and 0 as a date is this day. It stands in neither order for another one.
-const (
-	dayZero        = "1900-01-00"
-	dayZeroSwapped = "1900-00-01"
-)
-
 // timeAfter returns where the time of day after a date begins, with its sign, a blank or T; 0 for none. It comes after a digit:
 // the T of OCT is none.
 func timeAfter(s string) int {
@@ -346,9 +340,6 @@ func (d dateReader) join(yearText, monthText, dayText string, hint int) (record.
 		}
 	}
 	date := formatDate(y, month, day)
-	if date == dayZero || date == dayZeroSwapped {
-		return record.Value{}, nil
-	}
 	if (y < firstYear && !emptyDates[date]) || y > lastYear || !isDay(y, month, day) {
 		return record.Value{}, errDate
 	}

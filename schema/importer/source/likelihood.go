@@ -42,6 +42,9 @@ const (
 // legalForm matches a name of a company or an LLP with its legal form.
 var legalForm = regexp.MustCompile(`(?i)\b(limited|ltd|llp)\b`)
 
+// encodedName matches a name with tags of a web page, and one without blanks that ends in its legal form, such as "A+B+LIMITED" and "ABLTD".
+var encodedName = regexp.MustCompile(`(?i)</?[a-z]|^\S+(limited|ltd|llp)\.?$`)
+
 func (c *strangeness) note(value string, isStrange bool) {
 	c.rows++
 	if value == "" {
@@ -91,7 +94,7 @@ func (l *likelihood) noteName(id, name string) {
 		l.names[name] = id
 	}
 	isRepeated := isKnown && first != id && !legalForm.MatchString(name)
-	l.strange[fieldName].note(name, isRepeated || isOfAnotherColumn(name) || parseAddress(name).state.Kind != record.Null)
+	l.strange[fieldName].note(name, isRepeated || isOfAnotherColumn(name) || encodedName.MatchString(name) || parseAddress(name).state.Kind != record.Null)
 }
 
 // noteForm counts the text of a column whose usual texts are known.

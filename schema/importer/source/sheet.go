@@ -253,14 +253,13 @@ func (s *sheet) fits() bool {
 	return true
 }
 
-// get returns a field of the current row, "" if the file has no such column or the row lacks it, percent-decoded. The formula ="text", which
-// makes a spreadsheet keep text unchanged, is read as that text.
+// get returns a field of the current row, "" if the file has no such column or the row lacks it, percent-decoded, without entities and without
+// the mark of a text. The formula ="text", which makes a spreadsheet keep text unchanged, is read as that text.
 func (s *sheet) get(f field) string {
-	i := s.places[f]
-	if i < 0 || i >= len(s.fields) {
-		return ""
+	value := withoutEntities(percentDecoded(s.cell(f)))
+	if s.hasMark(value) {
+		value = value[1:]
 	}
-	value := percentDecoded(s.fields[i])
 	if len(value) > len(`=""`) && value[0] == '=' && value[1] == '"' && value[len(value)-1] == '"' {
 		text := value[2 : len(value)-1]
 		if !strings.Contains(strings.ReplaceAll(text, `""`, ""), `"`) {
@@ -268,6 +267,22 @@ func (s *sheet) get(f field) string {
 		}
 	}
 	return value
+}
+
+// cell returns a field of the current row as it is there.
+func (s *sheet) cell(f field) string {
+	i := s.places[f]
+	if i < 0 || i >= len(s.fields) {
+		return ""
+	}
+	return s.fields[i]
+}
+
+// hasMark reports whether a value begins with an apostrophe that marks it as a text: before a sign that begins a formula, or where the
+// row's number has one too. Any other may be part of the value.
+func (s *sheet) hasMark(value string) bool {
+	return len(value) > 1 && value[0] == '\'' &&
+		(strings.IndexByte("=+-@", value[1]) >= 0 || strings.HasPrefix(s.cell(s.format.required[0]), "'"))
 }
 
 // column is the name of a field's column, for a reject of its value.

@@ -2,8 +2,10 @@ package source
 
 import (
 	"errors"
+	"html"
 	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,7 +83,7 @@ func clean(s string) string {
 			s = mendSigns(s)
 		}
 		if strings.IndexByte(s, '&') >= 0 {
-			s = entities.Replace(s)
+			s = withoutEntities(s)
 		}
 	}
 	var b strings.Builder
@@ -161,9 +163,23 @@ func isCleanASCII(s string) bool {
 	return s == "" || before != ' '
 }
 
-// entities are those that web pages need in texts. A list that was copied from a page may keep them.
-var entities = strings.NewReplacer("&amp;", "&", "&quot;", `"`, "&apos;", "'", "&#39;", "'", "&#039;", "'", "&#38;", "&",
-	"&#34;", `"`, "&lt;", "<", "&gt;", ">", "&nbsp;", " ", "&#160;", " ")
+// entity matches what may be an entity of web pages (HTML, section 13.5). A list that was copied from a page may keep them.
+var entity = regexp.MustCompile(`&(#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});`)
+
+// withoutEntities writes the entities of a text as their characters, also where all of it was put in capitals.
+func withoutEntities(s string) string {
+	if strings.IndexByte(s, '&') < 0 || strings.IndexByte(s, ';') < 0 {
+		return s
+	}
+	return entity.ReplaceAllStringFunc(s, func(name string) string {
+		for _, name := range []string{name, strings.ToLower(name)} {
+			if plain := html.UnescapeString(name); !strings.HasSuffix(plain, ";") { // of "&notes;" it would read "&not"
+				return plain
+			}
+		}
+		return name
+	})
+}
 
 // sheetErrors are what a spreadsheet shows for a formula that failed. Its #N/A is no value.
 var sheetErrors = []string{"#NAME?", "#REF!", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!"}
