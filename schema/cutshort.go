@@ -12,9 +12,9 @@ import (
 // headerBytes is the length of a database's header (https://sqlite.org/fileformat2.html, 1.3).
 const headerBytes = 100
 
-// CutShort fails if a file is empty, or a database that is shorter than its header says, as after a copy
-// that met a full disk, or one without a table. It reads the header alone, and lets pass what is no database,
-// such as one that was compressed or encrypted.
+// CutShort fails if a file is empty, or is a database that has no table or is shorter than its header says, as after
+// a copy onto a full disk. It reads only the header, and accepts what is not a database, such as a compressed or
+// encrypted one.
 func CutShort(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -44,8 +44,8 @@ func CutShort(path string) error {
 	return nil
 }
 
-// sizeInHeader is the size of a page and the number of pages of the database with a header, 0 for no database and one
-// that does not say.
+// sizeInHeader reads the page size and the number of pages from a database's header. It returns 0 if there is no
+// database, or its header does not say.
 func sizeInHeader(header []byte) (pageSize, count int64) {
 	const magic, changes, pages, pagesOf = "SQLite format 3\x00", 24, 28, 92
 	number := func(at int) uint32 { return binary.BigEndian.Uint32(header[at:]) }

@@ -25,7 +25,7 @@ func Refused(err error) bool {
 }
 
 // OfDisk adds a hint to a disk error: some full disks, such as a tmpfs, report only an I/O error, and a lock
-// does not say whose it is.
+// does not say who holds it.
 func OfDisk(err error) error {
 	switch {
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC):

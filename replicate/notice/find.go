@@ -47,7 +47,7 @@ type finding struct {
 	again []int64
 }
 
-// find also finds events that were notified already, except for balances: store drops them.
+// find also finds events that were notified before, except for balances: news drops those.
 func (f *finding) find(ctx context.Context, db querier, now int64) error {
 	for _, look := range []func(context.Context, querier, int64) error{f.balances, f.capped, f.ending, f.spent} {
 		if err := look(ctx, db, now); err != nil {

@@ -22,7 +22,7 @@ const (
 
 const (
 	// maxWaiting bounds the undelivered notices of a target, and maxStored all of them: further events are
-	// dropped. An owner's program can have a key end soon, at another time, every minute.
+	// dropped. An owner's program could give a key another end every minute, each of them soon.
 	maxWaiting = 100
 	maxStored  = 1000
 	// testsKept is how many tests of a target are kept beside queued ones: more than Way.PerDay counts.

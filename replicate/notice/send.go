@@ -96,16 +96,17 @@ type Sender struct {
 // round is the state of a channel's attempts. The sender owns it.
 type round struct {
 	after int64 // the target that had the last turn
-	// tried are attempts whose outcomes are not stored. Until they are, nothing is sent: all of it would be
-	// due again at once.
+	// tried are attempts whose outcomes could not be stored yet. Until they are, nothing is sent: these notices
+	// would all be due again at once.
 	tried    []Notice
 	outcomes []Outcome
-	// delivered has, by address, when the newest were delivered within a day, as many as Way.PerDay. The ledger
-	// forgets them with a target that its owner removes, and may make again. A restart forgets these.
+	// delivered has, by address, the times of the newest deliveries within a day, as many as Way.PerDay. The
+	// ledger forgets deliveries with a target that its owner removes, and may make again. A restart forgets
+	// these.
 	delivered map[string][]int64
 }
 
-// deliver counts a delivery to an address in a day.
+// deliver counts a delivery to an address.
 func (r *round) deliver(address string, now int64, perDay int) {
 	kept := map[string][]int64{}
 	for other := range r.delivered {
@@ -118,12 +119,13 @@ func (r *round) deliver(address string, now int64, perDay int) {
 	r.delivered = kept
 }
 
-// lastDay is when deliveries to an address were within a day. Those of later are by a clock that was ahead.
+// lastDay returns the times of deliveries to an address within a day. Later times are from a clock that was
+// ahead, and are left out.
 func (r *round) lastDay(address string, now int64) []int64 {
 	return slices.DeleteFunc(slices.Clone(r.delivered[address]), func(at int64) bool { return at <= now-day.Milliseconds() || at > now })
 }
 
-// freeAt returns when an address that got its deliveries of a day may get one more, 0 for now.
+// freeAt returns when an address that has its deliveries of a day may get one more; 0 for now.
 func (r *round) freeAt(address string, now int64, perDay int) int64 {
 	if times := r.lastDay(address, now); len(times) >= perDay {
 		return times[0] + day.Milliseconds()
@@ -208,15 +210,15 @@ func (s *Sender) Look(ctx context.Context) error {
 	return s.config.Commit(ctx, f.store)
 }
 
-// selectDue finds the notice of each target of a channel that has been due for longest. It has the channel,
-// the time, ahead, the target that had the last turn, and a limit. Targets take turns: one with many notices
-// and a server that never answers must not delay the others.
+// selectDue finds, for each target of a channel, the notice that has been due for longest. Its parameters are
+// the channel, the time, ahead, the target that had the last turn, and a limit. Targets take turns: one with
+// many notices and a server that never answers must not delay the others.
 const selectDue = `SELECT e.id, e.kind, e.body, e.attempts, t.id, t.account, a.name, t.url, t.secret, coalesce(u.email, ''), min(e.next_at)
 	FROM notice_target t CROSS JOIN notice e ON e.target = t.id JOIN account a ON a.id = t.account LEFT JOIN user u ON u.id = t.user
 	WHERE t.channel = ?1 AND e.next_at IS NOT NULL AND (e.next_at <= ?2 OR e.next_at > ?2 + ?3)
 	GROUP BY t.id ORDER BY t.id <= ?4, t.id LIMIT ?5`
 
-// ahead exceeds every delay of a notice: one due later was put off by a wrong clock.
+// ahead exceeds every delay of a notice: a notice that is due later than that was put off by a wrong clock.
 const ahead = 2 * day
 
 // Send makes one attempt for each target of a channel that has a notice due, and returns how many.
@@ -338,7 +340,7 @@ func pauseAfter(attempts int) time.Duration {
 	return min(pause, longestPause)
 }
 
-// within returns the notices whose targets may get one more now, and puts the rest off until they may.
+// within returns the notices whose targets may get one more now. It puts off the others until they may.
 func (s *Sender) within(ctx context.Context, w Way, r *round, due []Notice) (now []Notice, err error) {
 	if w.PerDay == 0 {
 		return due, nil

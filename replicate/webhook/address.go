@@ -57,8 +57,8 @@ var reserved = []netip.Prefix{
 	netip.MustParsePrefix("3fff::/20"),
 }
 
-// unicast6 is what IPv6 gives to hosts of the internet. It leaves out the addresses that hold one of IPv4,
-// and, as every prefix, those with a zone.
+// unicast6 is the part of IPv6 for hosts on the internet. It does not contain addresses that embed an IPv4
+// address, nor, like every prefix, those with a zone.
 var unicast6 = netip.MustParsePrefix("2000::/3")
 
 // public reports whether an address is of a host on the internet.
@@ -75,8 +75,8 @@ func public(addr netip.Addr) bool {
 	return true
 }
 
-// errNotPublic refuses a connection. It does not say which address it was, nor whether the name is known:
-// that would tell an owner what names there are in the writer's network.
+// errNotPublic refuses a connection. It says neither which address it was nor whether the name is known:
+// that would tell an owner which names exist in the writer's network.
 var errNotPublic = errors.New("the host is unknown, or not at a public address")
 
 // onlyPublic is called with the address that a connection is about to go to, after its name was resolved.

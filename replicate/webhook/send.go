@@ -79,8 +79,8 @@ func (c *Carrier) Carry(ctx context.Context, list []notice.Notice) []notice.Outc
 	return outcomes
 }
 
-// report logs that none of some calls was answered, once until one is or there is another reason. It may be
-// the fault of one owner's server, or of the writer's network.
+// report logs that no call of a round was answered, once until one is or the reason changes. The cause may
+// be one owner's server, or the writer's network.
 func (c *Carrier) report(outcomes []notice.Outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -53,8 +53,8 @@ type Table struct {
 	Key     string   // the column that identifies the record
 	Columns []string // all of them, the primary key first
 	Primary int      // number of columns of the primary key
-	// Numbered: a new row gets the rowid that ident.CINNumber gives for its CIN, unless that is
-	// taken.
+	// Numbered means that a new row gets the rowid that ident.CINNumber gives for its CIN, unless
+	// that is taken.
 	Numbered bool
 }
 

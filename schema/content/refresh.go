@@ -64,8 +64,8 @@ func trackers() (n int64) {
 	return n
 }
 
-// Untrack removes the triggers from a copy that will not change any more. If it does nevertheless, as a
-// registry that was restored from it, its hashes are made anew.
+// Untrack removes the triggers from a copy that is not meant to change any more. If it changes nevertheless, as
+// when a registry is restored from it, its hashes are made anew.
 func Untrack(c *sqlite3.Conn) error {
 	for _, k := range Kinds {
 		for i := range Tables[k] {
@@ -176,8 +176,8 @@ func marked(c *sqlite3.Conn, k Kind, after string) (keys []string, err error) {
 	return keys, s.Err()
 }
 
-// putNewer stores the hash ?4 of a record beside content, or that the record is gone. A record whose hash is as it
-// was gets no row.
+// putNewer stores beside content the hash ?4 of a record, or that the record is gone. A record whose hash is again
+// as it was gets no row.
 const putNewer = `INSERT INTO content_newer (bucket, kind, key, hash, was)
 SELECT ?1, ?2, ?3, ?4, c.hash FROM (SELECT 1) LEFT JOIN content c ON c.bucket = ?1 AND c.kind = ?2 AND c.key = ?3
 WHERE c.hash IS NOT ?4 OR EXISTS (SELECT 1 FROM content_newer WHERE bucket = ?1 AND kind = ?2 AND key = ?3)

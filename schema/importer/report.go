@@ -16,7 +16,7 @@ import (
 // Held counts the records of a release.
 type Held = load.Held
 
-// Contradiction counts the rows of a file that give another value than the first one of their record in it.
+// Contradiction counts the rows of a file that contradict the file's first row about the same record.
 type Contradiction = load.Contradiction
 
 // Report sums up a run.
@@ -169,7 +169,7 @@ var advice = map[string]string{
 	record.NotHeld:                 "; import its company first, then these rows again",
 }
 
-// adviceOn is what the table says of a reason after its first reject.
+// adviceOn is what the table says about a reason, after the first reject.
 func (r *Report) adviceOn(reason string) string {
 	for i := range r.Files {
 		if f := &r.Files[i]; f.First[reason] != "" && ofRows[reason] && f.New+f.Changed+f.Unchanged == 0 {
@@ -179,10 +179,11 @@ func (r *Report) adviceOn(reason string) string {
 	return advice[reason]
 }
 
-// ofRows are the reasons for which rows in JSON are rejected as documents. Of a file of which a document was read they tell nothing.
+// ofRows are the reasons for which rows in JSON are rejected, since they are read as documents. They mean nothing in a
+// file that contained a document.
 var ofRows = map[string]bool{"no companyData": true, "text between documents": true, "document too long": true, "document cut off": true}
 
-// rowsInJSON is what to do where the documents are rows, or hold them, as those of data.gov.in and its API do.
+// rowsInJSON is what to do if a JSON file consists of rows, as from data.gov.in and its API.
 const rowsInJSON = "; rows in JSON, as the API of data.gov.in gives them, are not read: get them as CSV (format=csv)"
 
 func writeReasons(w io.Writer, title string, counts map[string]int64) {

@@ -81,9 +81,9 @@ const (
 	updatePages = 4
 )
 
-// levelOf is the level that a segment would have, had FTS5 merged it from segments of changes. The first is 0; merged
-// segments begin at 1. On a lower level it would be merged with the first changes: a dozen of them wrote the whole index
-// again, a fifth of a registry.
+// levelOf is the level that a segment of so many pages would have if FTS5 had merged it from segments of changes.
+// Segments of changes have level 0; merged ones begin at 1. On too low a level the segment would be merged with the
+// first changes: a dozen of them wrote the whole index again, a fifth of a registry.
 func levelOf(pages int64) (level uint64) {
 	level = 1
 	for size := int64(updatePages * mergedSegments); size < pages; size *= mergedSegments {

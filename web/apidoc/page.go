@@ -337,7 +337,8 @@ func headersOf(o *operation) (list []headerUse) {
 	return list
 }
 
-// among lists the statuses of a header, or, if shorter, those without it. It is empty for all statuses.
+// among lists the statuses with which a header comes or, if that is shorter, the ones without it. It is
+// empty if the header comes with all statuses.
 func among(on []string, all ordered[response]) string {
 	var without []string
 	for _, r := range all {

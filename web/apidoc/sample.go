@@ -79,8 +79,8 @@ func (d *document) curl(v operationView, parameters []parameter, body *schema) (
 
 var mark = regexp.MustCompile(`«(if )?([A-Za-z_-]+)(?:\|(url|path|number))?»`)
 
-// fill replaces the marks of a sample. Values of parameters stand in elements with data-of, and what
-// depends on one in elements with data-if.
+// fill replaces the marks of a sample. Values of parameters go into elements with data-of, and what
+// depends on a value into elements with data-if.
 func fill(code string, values map[string]string) template.HTML {
 	escaped := template.HTMLEscapeString(code)
 	return template.HTML(mark.ReplaceAllStringFunc(escaped, func(found string) string {

@@ -7,8 +7,8 @@ import (
 	"github.com/julienschmidt/httprouter"
 )
 
-// maxInFlight is how many messages of one node are answered at the same time. An edge sends two and a report; some
-// of a process that has ended may still be held open.
+// maxInFlight is how many messages of one node are answered at the same time. An edge sends two and a report;
+// messages of a process that has ended may still be held open.
 const maxInFlight = 64
 
 // inFlight counts the messages of each node that are being answered: each may take some megabytes.
@@ -17,7 +17,7 @@ type inFlight struct {
 	nodes map[string]int
 }
 
-// enter reports whether there is room for one more message of a node, which leave takes out again.
+// enter reports whether there is room for one more message of a node. leave frees it.
 func (f *inFlight) enter(node string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

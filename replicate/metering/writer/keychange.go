@@ -28,7 +28,7 @@ func (c *Client) ChangeKey(ctx context.Context, id int64, change KeyChange) (Key
 	return changeOnce[Key](ctx, c, "change key", http.MethodPatch, "/v1/keys/"+decimal(id), change)
 }
 
-// RotateKey gives a key a new secret, which is only in this answer. The secret before stays valid for the
+// RotateKey gives a key a new secret, which is only in this answer. The previous secret stays valid for the
 // overlap, 0 to MaxOverlap in whole seconds; the one before that ends at once.
 func (c *Client) RotateKey(ctx context.Context, id int64, overlap time.Duration) (NewKey, error) {
 	body := map[string]int64{"overlap_seconds": int64(overlap / time.Second)}

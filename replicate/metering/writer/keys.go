@@ -18,12 +18,12 @@ import (
 // maxKeys is the number of active keys of an account (docs/contract.md, "Limits").
 const maxKeys = 5
 
-// newKeysADay is how many keys of an account may exist that were made within 24 hours for its owners to make another one,
-// with a token or in the dashboard: revoked ones stay in the ledger, so that usage has their names, and each has a
-// not-found cap of its own.
+// newKeysADay bounds the keys of an account that were made within 24 hours; beyond it its owners can't make another
+// one, with a token or in the dashboard. Revoked keys count: they stay in the ledger, so that usage has their names,
+// and each has a not-found cap of its own.
 const newKeysADay = 100
 
-// mayAddKey returns ErrTooMany for an account of which too many keys were made just before.
+// mayAddKey returns ErrTooMany for an account for which too many keys were made lately.
 func mayAddKey(ctx context.Context, tx *sql.Tx, nowMillis, account int64) error {
 	const day = 24 * time.Hour
 	var made, oldest int64

@@ -10,7 +10,7 @@ import (
 )
 
 // errAway means that the ledger's file, or its write-ahead log, was removed, moved or replaced. SQLite would
-// go on writing to its open files, which nobody finds after the writer's end.
+// go on writing to the files that it has open, which nobody can find after the writer's end.
 var errAway = errors.New("the ledger's file or its log (-wal) was removed, moved or replaced under the running writer: nothing is booked any more")
 
 // location is where the ledger's files lie. It is zero for a server, and for a database outside the file
@@ -51,8 +51,9 @@ func (l *location) check() error {
 	return errors.Join(same(l.path, l.file), same(l.path+"-wal", l.log))
 }
 
-// same is errAway, wrapped, if the file at a path is gone or replaced. A nil was means none. A file that
-// can't be examined, as on a network disk for a moment, may be there: the commit itself will tell.
+// same returns errAway, wrapped, if the file at a path is gone or replaced. was is nil if there was no file
+// to compare with. A file that can't be examined, as on a network disk for a moment, counts as there: the
+// commit itself will tell.
 func same(path string, was fs.FileInfo) error {
 	if was == nil {
 		return nil
@@ -67,7 +68,7 @@ func same(path string, was fs.FileInfo) error {
 	return nil
 }
 
-// inPlace returns an error once the ledger's files are away, for as long as this writer runs: part of its
+// inPlace returns an error from the moment the ledger's files are away until this writer ends: part of its
 // state is in a log that is lost.
 func (w *Writer) inPlace(ctx context.Context) error {
 	if w.away.Load() {
@@ -83,8 +84,8 @@ func (w *Writer) inPlace(ctx context.Context) error {
 	return err
 }
 
-// save puts committed data into the ledger's file, wherever that is now, through the open connection. It
-// is retried while a transaction, or a reader, holds the log.
+// save writes committed data into the ledger's file, wherever that is now, through the open connection. It
+// is retried while a transaction or a reader holds the log.
 func (w *Writer) save(ctx context.Context) {
 	if w.conn == nil || w.saved {
 		return

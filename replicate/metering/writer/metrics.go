@@ -137,8 +137,8 @@ func oneIf(yes bool) float64 {
 // backupAhead is how far the clock of whoever wrote a backup may be ahead of this one.
 const backupAhead = time.Minute
 
-// backupAge is the time since a backup was written, in seconds. By one of a time to come nobody would be told of its age before
-// that time.
+// backupAge is the time since a backup was written, in seconds. A backup from the future is reported as old: otherwise
+// nobody would be told of its age before that time has come.
 func backupAge(path string, now time.Time) float64 {
 	info, err := os.Stat(path)
 	if err != nil || schema.CutShort(path) != nil {
@@ -179,7 +179,7 @@ func (s ledgerState) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// disks are those of the ledger, if it is a file, and of its backup, if there is one.
+// disks lists where the ledger is, if it is a file, and its backup, if there is one.
 func (w *Writer) disks() (list []disk.Kept) {
 	for name, file := range map[string]string{"ledger": w.location.path, "backup": w.config.Backup} {
 		if file != "" {
@@ -206,8 +206,7 @@ func (f ledgerFiles) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// operatorTokens shows until when the operators' tokens are good. It is left out while the ledger
-// can't be read.
+// operatorTokens shows when the operators' tokens end. It is left out while the ledger can't be read.
 type operatorTokens struct{ w *Writer }
 
 var (

@@ -20,8 +20,8 @@ const (
 	clockHeard = time.Minute
 )
 
-// nodeClocks estimates the nodes' clocks from their messages. Of two times, nobody can know the right
-// one; but when most of the nodes disagree with the writer, the writer's clock is wrong.
+// nodeClocks estimates the nodes' clocks from their messages. Of two times nobody can know which one is
+// right; but when most of the nodes disagree with the writer, the writer's clock is wrong.
 type nodeClocks struct {
 	now    func() time.Time
 	log    *slog.Logger

@@ -17,15 +17,15 @@ import (
 
 // Limits of requests with owners' tokens. Owners are customers, and share the writer with the edges.
 const (
-	// wrongWindow and wrongsPerAddress bound requests with unknown tokens from one client address, like
-	// sign-ins. A token that has been accepted before still is.
+	// wrongWindow and wrongsPerAddress bound requests with unknown tokens from one client address, as for sign-ins. A
+	// token that was accepted before is still accepted.
 	wrongWindow      = 15 * time.Minute
 	wrongsPerAddress = 30
 	// ownerWindow and requestsPerToken bound the requests with one token.
 	ownerWindow      = time.Minute
 	requestsPerToken = 120
-	// formsPerOwner bounds the forms that an owner sends in a minute, apart from the calls with tokens: one that calls too
-	// often can still be ended in the dashboard.
+	// formsPerOwner bounds the forms that an owner sends in a minute. It is apart from the calls with tokens, so that a
+	// token which calls too often can still be ended in the dashboard.
 	formsPerOwner = 120
 	// changeWindow and changesPerAccount bound the changes with the tokens of an account. Each stays in the audit
 	// log for ever.

@@ -98,12 +98,12 @@ func (p *projector) compareTables(ctx context.Context) (failed error) {
 	return failed
 }
 
-// errEmptyLedger says that the ledger is hardly the one that the access database is of.
+// errEmptyLedger says that this ledger can hardly be the one of which the access database is a projection.
 var errEmptyLedger = errors.New("the ledger has no account, and the access database has some, which keep their keys until an account is made: " +
 	"is --database the ledger's file, and is its disk mounted?")
 
-// refuseEmpty returns errEmptyLedger where a comparison would take every account from the access database, as after a
-// start on a new ledger in the place of one whose disk was not mounted: every key would get 401.
+// refuseEmpty returns errEmptyLedger if a comparison would remove every account from the access database, as after a
+// start on a new ledger because the disk of the old one was not mounted: every key would get 401.
 func (p *projector) refuseEmpty(ctx context.Context) error {
 	ctx, cancel := bounded(ctx, tableLimit)
 	defer cancel()
@@ -123,9 +123,10 @@ func (p *projector) refuseEmpty(ctx context.Context) error {
 	return nil
 }
 
-// eachDifference compares a table in the order of the ids, some rows at a time, and calls write with
-// the differences: rows that the access database lacks or that differ there, and the ids of rows that
-// the ledger lacks. It returns the first error of write that is no refused row, else the first, and goes on after all but a deadline.
+// eachDifference compares a table in the order of the ids, some rows at a time, and calls write with the differences:
+// rows that the access database lacks or that differ there, and the ids of rows that the ledger lacks. After an error
+// it goes on, except after a deadline. It returns the first error of write that is more than a refused row, else the
+// first one.
 func (p *projector) eachDifference(ctx context.Context, t projected, write func(puts []row, drops []any) error) (failed error) {
 	for after := t.before; after != nil; {
 		want, have, err := p.readSome(ctx, t, after)
@@ -222,9 +223,9 @@ func differences(want, have []row) (puts []row, drops []any) {
 	return puts, drops
 }
 
-// inBatches calls write with some items at a time. When a batch fails, its items are written one by one,
-// so that a refused one does not block the rest; after a deadline nothing more is written. It returns
-// the first error that is no refused row, else the first, or the deadline's.
+// inBatches calls write with some items at a time. When a batch fails, its items are written one by one, so that a
+// refused one does not block the rest; after a deadline nothing more is written. It returns the deadline's error, else
+// the first one that is more than a refused row, else the first one.
 func inBatches[T any](items []T, size int, write func([]T) error) (failed error) {
 	for batch := range slices.Chunk(items, size) {
 		err := write(batch)

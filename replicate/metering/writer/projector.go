@@ -96,8 +96,8 @@ func (p *projector) compareAll() {
 	p.ask()
 }
 
-// lost says that the access database has no tables any more, as after its primary has begun with an empty one: the next
-// update makes them, and compares.
+// lost says that the access database has no tables any more, as after its primary began with an empty one. The next
+// update creates them and compares.
 func (p *projector) lost() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,11 +118,11 @@ func (p *projector) ask() {
 	}
 }
 
-// EmptyLedgerRemark is what readiness says while an empty ledger takes nothing from the access database.
+// EmptyLedgerRemark is what readiness says while an empty ledger may remove nothing from the access database.
 const EmptyLedgerRemark = "the ledger has no account, and it has some"
 
-// why is the reason for which the last update failed, "" if it did not. It is for anybody who asks readiness, so
-// it is not the error's text, which may name addresses.
+// why is the reason why the last update failed, "" if it did not. Anybody may ask readiness for it, so it is not the
+// error's text, which may contain addresses.
 func (p *projector) why() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -322,7 +322,7 @@ func refusesRow(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "constraint failed")
 }
 
-// worse returns the first error, unless it is of a refused row alone: then the next one.
+// worse returns the first error, unless that is only a refused row: then the next one.
 func worse(first, next error) error {
 	if first == nil || refusesRow(first) && next != nil {
 		return next

@@ -27,7 +27,7 @@ const RequestsPath = "/v1/requests"
 // Bounds of the request log. It is a log, not money: requests beyond them are dropped, and those in
 // memory when a process ends are lost.
 const (
-	// KeptRequests is how many requests of a key are kept, but for those of the last minute.
+	// KeptRequests is how many requests of a key are kept, besides those of the last minute.
 	KeptRequests = 200
 	// keptInAll is how many are kept of all keys, about 150 MB: the ledger is backed up and shipped as a whole.
 	keptInAll = 1_000_000
@@ -111,8 +111,8 @@ type loggedRequest struct {
 	Node string `json:"node"`
 }
 
-// put takes requests of an edge. Malformed or excess ones are dropped, and those of a node that is retired or fenced: the edge
-// could do nothing about it.
+// put takes requests of an edge. It drops malformed or excess ones, and those of a retired or fenced node, without an
+// error: the edge could do nothing about it.
 func (l *requestLog) put(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 	node, ok := l.w.edgeOf(r)
 	if !ok {
@@ -239,7 +239,7 @@ func (l *requestLog) trim(ctx context.Context, now time.Time) error {
 	return l.expire(ctx, max(first, firstRequestAt(now.Add(-keptFor))))
 }
 
-// expire drops the requests before an id, in parts: other changes wait meanwhile.
+// expire drops the requests before an id in parts, so that other changes need not wait for all of it.
 func (l *requestLog) expire(ctx context.Context, first string) error {
 	for range mostExpired / expired {
 		var more bool
@@ -257,10 +257,10 @@ func (l *requestLog) expire(ctx context.Context, first string) error {
 	return nil // the next tick goes on
 }
 
-// Requests of a key or an account are found by the primary key, of all keys by the index of ids,
-// newest first. What is before ?1 is asked for, and what matches ?2; ?4 is 0, or the key, and ?5 the
-// account. A search of all keys reads the index alone for what does not match. Of an account, active
-// keys come first, then the newest.
+// Requests of a key or an account are found by the primary key, requests of all keys by the index of ids, newest first.
+// ?1 is the id that they come before, and ?2 the pattern that they match; ?4 is the key or 0, and ?5 the account. A
+// search of all keys reads only the index for what does not match. For an account, active keys come first, then the
+// newest.
 const (
 	requestColumns  = `SELECT r.id, k.account, r.key, r.node, r.endpoint, r.status, r.code, r.credits `
 	requestsMatch   = ` WHERE r.id < ?1 AND (?2 = '%%' OR r.id LIKE ?2 ESCAPE '\' OR r.code LIKE ?2 ESCAPE '\') AND (?4 = 0 OR r.key = ?4) AND (?5 = 0 OR k.account = ?5)`

@@ -98,7 +98,7 @@ func (w *Writer) routes() http.Handler {
 	return identified(r)
 }
 
-// WithoutOptions takes OPTIONS out of Allow, where the router puts it without being asked: it is refused as well.
+// WithoutOptions removes OPTIONS from Allow, where the router puts it unasked: OPTIONS is refused as well.
 func WithoutOptions(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		allowed := strings.Split(rw.Header().Get("Allow"), ", ")

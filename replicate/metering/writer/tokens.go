@@ -58,8 +58,8 @@ func (c *Client) EndToken(ctx context.Context, name string) (OperatorToken, erro
 
 const selectTokens = `SELECT name, role, created_at, ends_at FROM operator_token`
 
-// endNow ends a token that somebody ends, at ?1, in its row and in memory as the negative of that time: no clock that
-// is set back comes to before it, and lets the token in again.
+// endNow ends a token at ?1. In its row and in memory the end is then the negative of that time: even if the clock is
+// set back, the token is not let in again.
 const endNow = ` SET ends_at = -min(ends_at, ?1) WHERE ends_at > 0 AND `
 
 // endOfToken is when a token ends or was ended.

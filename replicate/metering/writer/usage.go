@@ -44,9 +44,9 @@ func (w *Writer) serveUsage(rw http.ResponseWriter, r *http.Request, _ httproute
 	_, _ = io.Copy(rw, flate.NewReader(answer)) // fails only if the client has gone
 }
 
-// packUsage reads usage rows, and returns the answer with them, compressed: to a tenth and less. As it is, that of a large
-// cluster would not fit into memory. It is not sent while it is read, since a client that takes its time would keep the
-// ledger's log from being emptied, and since an error has a status of its own as long as nothing was sent.
+// packUsage reads usage rows, and returns the answer with them compressed, to a tenth or less: uncompressed, the answer
+// for a large cluster would not fit into memory. Nothing is sent while rows are read. Otherwise a slow client would
+// keep the ledger's log from being emptied, and an error could not have a status of its own.
 func (w *Writer) packUsage(ctx context.Context, begin func(io.Writer) usageOut, account, from, to int64) (*bytes.Buffer, error) {
 	rows, err := w.config.Ledger.QueryContext(ctx, selectUsage, account, from, to)
 	if err != nil {

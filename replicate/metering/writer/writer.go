@@ -44,8 +44,8 @@ type Config struct {
 	Client func(*http.Request) string
 	// Now is the clock, time.Now when nil.
 	Now func() time.Time
-	// Elapsed is the time since some moment by a clock that nobody sets. When nil it is that of Now, which
-	// time.Now has, too.
+	// Elapsed is the time since some fixed moment, by a clock that nobody sets. If it is nil, the monotonic reading of
+	// Now is used, which time.Now has.
 	Elapsed func() time.Duration
 	// Random fills p with secure random bytes, crypto/rand when nil.
 	Random func(p []byte)
@@ -95,7 +95,7 @@ type Writer struct {
 	started    atomic.Bool // Run was called, or it never will be
 	fenced     atomic.Bool
 	away       atomic.Bool  // the ledger's files are no longer where they were
-	unwritten  atomic.Int32 // the same in a row, for readiness
+	unwritten  atomic.Int32 // commits in a row that could not be written, for readiness
 	unread     atomic.Bool  // the ledger could not be loaded the last time: all is refused
 	clocks     *nodeClocks
 	// turned is when the commit loop last finished something, nil before Run.
@@ -195,8 +195,8 @@ func (w *Writer) prepare(ctx context.Context) error {
 	return nil
 }
 
-// checkRestored refuses a restored ledger that is empty, and has SQLite look for damage in a file, before anything is written
-// to it. That takes some seconds for a gigabyte.
+// checkRestored refuses a restored ledger that is empty, and lets SQLite check a file for damage, before anything is
+// written to it. That takes some seconds for a gigabyte.
 func (w *Writer) checkRestored(ctx context.Context) error {
 	if !w.config.Restored {
 		return nil
@@ -387,8 +387,8 @@ func (w *Writer) AccessLost() {
 	w.projector.ask()
 }
 
-// AccessFilled reports whether the access database has had all that it should have, since the writer began or it was lost: but for
-// rows that it refuses.
+// AccessFilled reports whether the access database got all its rows since the writer began or that database was lost,
+// except rows that it refuses.
 func (w *Writer) AccessFilled() bool {
 	w.projector.mu.Lock()
 	defer w.projector.mu.Unlock()

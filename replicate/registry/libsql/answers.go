@@ -27,9 +27,9 @@ type boundedAnswers struct{}
 const dialLimit = 8 * time.Second
 
 // idleConns is how many idle connections without HTTP/2 are kept to a server: two for each of an edge's 32 streams, as
-// the driver ends a stream in a call of its own beside the next statement. Go's default is two in all: 32 callers then
-// opened 4,900 connections for 3,200 statements, where they open 90 now, and an edge can open some 470 a second before
-// it is out of ports.
+// the driver ends a stream in a call of its own beside the next statement. Go's default is two in all. With it 32
+// callers opened 4,900 connections for 3,200 statements, where they open 90 now, and an edge runs out of ports at some
+// 470 new connections a second.
 const idleConns = 64
 
 var transport = newTransport()
@@ -42,11 +42,11 @@ func newTransport() *http.Transport {
 	return t
 }
 
-// pingLimit is how long a connection with HTTP/2 may be silent before it is asked for a sign of life, and how long
-// that may take.
+// pingLimit is how long an HTTP/2 connection may be silent before a ping, and how long the answer to the ping may
+// take.
 const pingLimit = 3 * time.Second
 
-// PingLost has a connection with HTTP/2 given up that is lost without a word, as behind a firewall that has forgotten
+// PingLost makes an HTTP/2 connection be given up when it was lost silently, as behind a firewall that has forgotten
 // it. Otherwise all requests to its server would wait for it until TCP gives it up, after a quarter of an hour.
 func PingLost() *http.HTTP2Config {
 	return &http.HTTP2Config{SendPingTimeout: pingLimit, PingTimeout: pingLimit}

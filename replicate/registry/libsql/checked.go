@@ -21,15 +21,16 @@ var ErrSilent = errors.New("the libSQL server does not answer")
 // The longest calls, of a schema's migration in all of India, take minutes.
 const callLimit = 5 * time.Minute
 
-// lostLimit bounds the end of a transaction by a connection that is lost. It frees the server's lock where that still answers.
+// lostLimit bounds the call that ends the transaction of a lost connection. The call frees the server's lock if the
+// server still answers.
 const lostLimit = 3 * time.Second
 
-// checkedConnector makes connections that mend three defects of the driver. It takes the first result of an
-// answer, and a value for each column of a row, without checking that there is one, which ends the process. It asks the server to wait until it has
-// the data of an earlier answer: a replica whose primary began anew counts from the beginning, so such a
-// connection would wait for ever. And its calls have no deadline. A connection is not used again after a
-// timeout, after an answer that the driver does not know, and when its server was not reached: an answer can send
-// it to another address for good.
+// checkedConnector makes connections that work around three defects of the driver. It takes the first result of an
+// answer, and a value for each column of a row, without checking that there is one; this panics and would end the
+// process. It asks the server to wait until it has the data of an earlier answer: a replica whose primary began anew
+// counts from the beginning, so such a connection would wait for ever. And its calls have no deadline. A connection is
+// not used again after a timeout, after an answer that the driver does not know, or when its server was not reached,
+// since an answer can redirect it to another address for good.
 type checkedConnector struct {
 	driver.Connector
 	limit time.Duration
@@ -58,15 +59,15 @@ type checked struct {
 	connection
 	limit time.Duration
 	lost  bool // a call did not end in time, or without an answer of a libSQL server
-	// replaced reports whether there is another token than the connection's; nil for one that stays.
+	// replaced reports whether the token was replaced since the connection was made; nil for a token that stays.
 	replaced func() bool
 }
 
 // IsValid implements driver.Validator.
 func (c *checked) IsValid() bool { return !c.lost }
 
-// ResetSession implements driver.SessionResetter. A connection whose token was replaced is not used again: used each second, it
-// would never be idle for long enough to be closed, and be refused once its token has ended.
+// ResetSession implements driver.SessionResetter. A connection whose token was replaced is not used again. If it were
+// used each second, it would never be idle long enough to be closed, and would be refused once its token has ended.
 func (c *checked) ResetSession(ctx context.Context) error {
 	if c.replaced != nil && c.replaced() {
 		return driver.ErrBadConn
@@ -133,7 +134,7 @@ func (c *checked) QueryContext(ctx context.Context, query string, args []driver.
 	return rows, err
 }
 
-// checkedRows are rows of which one may have fewer values than there are columns.
+// checkedRows are rows that may have fewer values than there are columns.
 type checkedRows struct{ driver.RowsNextResultSet }
 
 // Next implements driver.Rows.
@@ -152,8 +153,8 @@ func (c *checked) BeginTx(ctx context.Context, options driver.TxOptions) (tx dri
 	return checkedTx{c}, nil
 }
 
-// Close implements driver.Conn. Of one that is lost, the driver would send its server one more call, and wait
-// for the answer for ever; the server drops such a connection by itself.
+// Close implements driver.Conn. It does not close a lost connection: the driver would make one more call to the server
+// and wait for the answer for ever. The server drops such a connection by itself.
 func (c *checked) Close() error {
 	if c.lost {
 		return nil

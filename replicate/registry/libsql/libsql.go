@@ -64,8 +64,8 @@ func OfDisk(err error) bool {
 	return strings.Contains(text, "SQLite error: disk I/O error") || strings.Contains(text, "SQLite error: database or disk is full")
 }
 
-// Explain adds ErrUnauthorized, ErrForwarded or ErrRefused to an error of the driver, which has no
-// types for them. The texts are those of sqld 0.24 and of the gate.
+// Explain adds ErrUnauthorized, ErrForwarded or ErrRefused to an error of the driver. The driver has
+// no types for these, so Explain looks for the messages of sqld 0.24 and of the gate.
 func Explain(err error) error {
 	if err == nil {
 		return nil

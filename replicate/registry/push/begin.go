@@ -71,10 +71,10 @@ func (s *state) needsNewGeneration(changes []change) bool {
 	return moved > s.names/movedShare
 }
 
-// begin claims the primary for this push, and gives the edges time to notice before the first record is
-// written: they keep the previous release until the push is complete. It fails with ErrTakenOver, by a CHECK of the
-// table, if another push has begun since the state before was read: the differences, and what was confirmed, would be
-// of a release that is gone.
+// begin claims the primary for this push, and gives the edges time to notice before the first record is written: they
+// keep the previous release until the push is complete. It fails with ErrTakenOver, by a CHECK of the table, if
+// another push has begun since the state before was read: the differences, and what was confirmed, would then refer
+// to a release that is gone.
 func (p *pusher) begin(ctx context.Context, before state) error {
 	list := []libsql.Statement{
 		{SQL: `INSERT INTO pushing (id, release, back, token, claimed, batch)

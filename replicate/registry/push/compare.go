@@ -55,7 +55,8 @@ type comparison struct {
 	// that width that is not empty. Parts are numbered from bucket 0.
 	sums string
 	// records reads the records in each [first, end] of the JSON array ?1, as KIND,KEY,HASH,WAS with hashes in
-	// hexadecimal: what the record has, and what it has in a database that does not list it. None is empty.
+	// hexadecimal. HASH is the record's hash, and WAS the hash that it has in a database which does not list it. Empty
+	// means that there is no such record.
 	records string
 }
 
@@ -79,8 +80,8 @@ FROM content_part WHERE records > 0`,
   WHERE n.hash IS NOT NULL)`,
 }
 
-// newerHashes compare databases with one content: only what changed since it was filled. A record that is again what it
-// was then has not changed.
+// newerHashes compare databases whose content was filled by the same run: only what changed since then. A record that
+// is again as it was then counts as unchanged.
 var newerHashes = comparison{
 	parts: `SELECT coalesce(group_concat(part, ' '), '') FROM (
   SELECT printf('%x,%x,%x', bucket >> 20, count(*), (sum(high) & 1048575) << 32 | (sum(low) & 4294967295)) AS part

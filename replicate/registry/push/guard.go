@@ -109,14 +109,14 @@ func (p *pusher) removals(ctx context.Context) (list []string, err error) {
 	return list, rows.Err()
 }
 
-// manyParts is more than the parts of nearly any record. When too few records change for so many parts each to
-// matter, the parts are not counted, which takes a second in a registry of the country's size.
+// manyParts is more than the parts of nearly any record. If so few records change that each would have to lose
+// that many parts, the parts are not counted: counting takes a second in a registry of the country's size.
 const manyParts = 100
 
-// partsLost lists the parts of records, such as appointments, of which more than their share would go, and
-// adds those to the report, unless so many of the records go themselves. A record that loses its parts is changed,
-// not removed. What comes in place of others counts as none that went. had is how many records of
-// each kind the primary has at least.
+// partsLost lists the parts of records, such as appointments, of which more than their share would go, and adds
+// their number to the report. It leaves out kinds of which so many records go themselves. A record that loses its
+// parts is changed, not removed. A part that replaces another does not count. had is at least how many records of
+// each kind the primary has.
 func (p *pusher) partsLost(ctx context.Context, had map[kind]int64) (list []string, err error) {
 	p.report.PartsRemoved = 0
 	for _, k := range []kind{company, llp} {

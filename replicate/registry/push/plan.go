@@ -9,9 +9,9 @@ import (
 // together. A call then has about 1 MB.
 const batchRecords = 2000
 
-// togetherRecords is the most that are written together: sqld's limit for one call. A larger set is
-// cut, and an answer may for some seconds show a director's new name beside a company's old row, or not find
-// a name whose place another has taken. It is a variable for tests.
+// togetherRecords is the most records that are written together: sqld's limit for one call. A larger set is cut;
+// then an answer may for some seconds show a director's new name beside a company's old row, or miss a name whose
+// place another has taken. It is a variable for tests.
 var togetherRecords = 20_000
 
 // link is a pair of records that one answer shows together.
@@ -102,8 +102,8 @@ func pack(changes []change, groups [][]int, phase []int) (batches [][]change) {
 	return batches
 }
 
-// vacate lets an entry leave its place in the batch in which another one takes it, if a cut has put its own change
-// into a later batch: no two entries may have one place. The later batch writes it where it goes.
+// vacate makes an entry leave its place in the batch in which another one takes it, if a cut has put its own
+// change into a later batch: no two entries may have one place. The later batch writes it at its new place.
 func vacate(batches [][]change, links []link) {
 	at := make(map[record]int)
 	for i, batch := range batches {

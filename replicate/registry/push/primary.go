@@ -19,12 +19,12 @@ const (
 	callLimit = time.Minute
 )
 
-// claim fails, by a CHECK of the table, when another push has taken over, or when the transaction was committed before; its
-// transaction fails too.
+// claim fails, by a CHECK of the table, if another push has taken over or the transaction was committed before. Its
+// whole transaction then fails.
 const claim = `UPDATE pushing SET claimed = iif(batch < ?2, ?1, ''), batch = ?2, dirty = 1 WHERE id = 1`
 
-// commit runs one transaction of the push exactly once: before a retry, committed tells whether only
-// the answer was lost. An attempt that was given up can arrive yet, and claim refuses the later one of two.
+// commit runs one transaction of the push exactly once: before a retry, committed finds out whether only the answer was
+// lost. An attempt that was given up may still arrive; claim then refuses the later one of the two.
 func (p *pusher) commit(ctx context.Context, list []libsql.Statement) error {
 	p.sequence++
 	list = append([]libsql.Statement{{SQL: claim, Args: []any{p.token, p.sequence}}}, list...)
@@ -39,7 +39,7 @@ func (p *pusher) commit(ctx context.Context, list []libsql.Statement) error {
 		return p.there.commit(ctx, list)
 	})
 	if errors.Is(err, libsql.ErrRefused) {
-		done := false // the primary may have gone away since, and is asked again like for the transaction itself
+		done := false // the primary may be unreachable since; asking it is retried like the transaction itself
 		lost := p.call(ctx, func(ctx context.Context) (err error) {
 			done, err = p.committed(ctx)
 			return err

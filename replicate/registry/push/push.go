@@ -40,7 +40,7 @@ type Config struct {
 	// Confirm, if set, is asked before anything is written by a push that may be a mistake
 	// (Report.Doubts). Its error ends the push.
 	Confirm func(Report) error
-	// Ask, if set, is asked in place of Confirm, and by every push that is not the first.
+	// Ask, if set, is asked instead of Confirm, by every push except the first.
 	Ask func(Report) error
 	// Progress, if set, is called as the push goes on.
 	Progress func(Progress)
@@ -54,8 +54,8 @@ type Config struct {
 // Stage is the current stage of a push.
 type Stage int
 
-// The stages of a push. Their units are records, but for pages of a file while it is copied, parts
-// of the registry while it is compared, and bytes of a file that is handed over.
+// The stages of a push. Their unit is the record, except for pages of a file that is copied, parts of a registry
+// that is compared, and bytes of a file that is handed over.
 const (
 	Hashing Stage = iota
 	Copying

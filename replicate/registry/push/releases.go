@@ -86,8 +86,8 @@ func Previous(ctx context.Context, db *sql.DB) (release string, err error) {
 	return release, nil
 }
 
-// stacked lists the releases that rollbacks go back to, one after another, and the current one first:
-// at most n.
+// stacked lists at most n releases: the current one, then those that rollbacks would go back to, one
+// after another.
 func stacked(ctx context.Context, db *sql.DB, n int) (list []string, err error) {
 	rows, err := db.QueryContext(ctx, `SELECT release FROM release_stack GROUP BY release ORDER BY max(depth) DESC LIMIT ?`, n)
 	if err != nil {

@@ -140,9 +140,9 @@ func hashRecords(c *sqlite3.Conn, folder string, progress func(Progress)) (err e
 	return content.Fill(c, folder, func(done, total int64) { report(progress, Hashing, done, total) })
 }
 
-// Snapshot prepares the registry file at path, copies it to a snapshot of its newest release in the
-// folder dir, unless there is one, and returns the release's id. After an import that was completed meanwhile it
-// begins again, with the release of that. progress may be nil.
+// Snapshot prepares the registry file at path, copies it to a snapshot of its newest release in the folder dir, unless
+// there is one, and returns the release's id. If an import completes meanwhile, it begins again with that release.
+// progress may be nil.
 func Snapshot(ctx context.Context, path, dir string, progress func(Progress)) (release string, err error) {
 	for {
 		if release, err = Prepare(ctx, path, progress); err != nil {
@@ -164,8 +164,8 @@ func Snapshot(ctx context.Context, path, dir string, progress func(Progress)) (r
 // errImported means that the registry has another release than the one to be copied.
 var errImported = errors.New("an import was completed meanwhile")
 
-// copyFile copies a consistent state of the registry file at path, with this release as its newest, into a new file, which
-// is one file, without a write-ahead log. It fails with errImported if the newest is another by now.
+// copyFile copies a consistent state of the registry file at path, whose newest release must be this one, into a new
+// file without a write-ahead log. It fails with errImported if there is a newer release by now.
 func copyFile(ctx context.Context, path, target, release string, progress func(Progress)) (err error) {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
@@ -201,11 +201,12 @@ func copyFile(ctx context.Context, path, target, release string, progress func(P
 	return os.Rename(unfinished, target)
 }
 
-// lockPause lies between two looks whether another push still makes a snapshot.
+// lockPause is the time between two checks whether another push still makes a snapshot.
 const lockPause = 20 * time.Millisecond
 
-// lockFolder waits until no other push makes a snapshot in the folder, and keeps others from it until the file is closed: pushes
-// to several primaries may share the folder. Some file systems lock files only; there nobody is waited for.
+// lockFolder waits until no other push makes a snapshot in the folder, and keeps others from it until the file is
+// closed: pushes to several primaries may share the folder. Some file systems can't lock directories; there it waits
+// for nobody.
 func lockFolder(ctx context.Context, dir string) (*os.File, error) {
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -243,7 +244,7 @@ func backUp(ctx context.Context, c *sqlite3.Conn, path string, progress func(Pro
 		return err
 	}
 	defer func() {
-		if end := copying.Close(); err == nil { // else it says the same again
+		if end := copying.Close(); err == nil { // if copying has failed, Close repeats its error
 			err = end
 		}
 	}()
@@ -260,7 +261,7 @@ func backUp(ctx context.Context, c *sqlite3.Conn, path string, progress func(Pro
 	return nil
 }
 
-// settle makes a copy of a release one file that nobody changes.
+// settle makes the copy of a release a single file that nobody changes any more.
 func settle(ctx context.Context, path, release string) (err error) {
 	db, err := schema.OpenFile(path)
 	if err != nil {
@@ -384,8 +385,8 @@ func Prune(ctx context.Context, dir string, primary *sql.DB, keep int) error {
 // abandonedAfter is the age from which a file is a killed push's leftover.
 const abandonedAfter = 24 * time.Hour
 
-// pruneLeft removes the unfinished snapshots and hand-over files that killed pushes have left: each is as large as
-// the registry.
+// pruneLeft removes the unfinished snapshots and hand-over files that killed pushes have left behind. Each is as large
+// as the registry.
 func pruneLeft(dir string) error {
 	var parts []string
 	for _, pattern := range []string{handedOver, "*" + snapshotSuffix + unfinishedSuffix} {

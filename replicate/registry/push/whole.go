@@ -24,9 +24,9 @@ const (
 	// Config.PrimaryDir says where. Written one by one, 8 million records took hours and made the primary
 	// write 30 times their size.
 	wholeShare = 20
-	// takenLimit is how long a primary may take to notice a seed; it then compresses it before it takes it.
+	// takenLimit is how long a primary may take to notice a seed. It then compresses the seed before it takes it.
 	takenLimit = 30 * time.Second
-	// servedLimit is how long it may take to answer with it.
+	// servedLimit is how long the primary may then take until it answers with the new database.
 	servedLimit = 10 * time.Minute
 	seedPause   = 200 * time.Millisecond
 	// copyBytes is how much of the file is copied between two calls of Progress.
@@ -76,9 +76,9 @@ func (p *pusher) handOver(ctx context.Context) error {
 	return p.awaitSeed(ctx)
 }
 
-// checkClaimThere refuses a directory whose database is another one than that in which this push has just claimed its place:
-// the primary there, such as that of access, would give the registry the place of its own database. What can't be read is
-// left to the primary.
+// checkClaimThere refuses a directory whose database is not the one in which this push has just made its claim: a
+// primary there, such as that of access, would replace its own database by the registry. What can't be read is left to
+// the primary.
 func (p *pusher) checkClaimThere(ctx context.Context) error {
 	dir := string(p.config.PrimaryDir)
 	if !regularIn(dir, sqld.File(dir)) {
@@ -94,7 +94,7 @@ func (p *pusher) checkClaimThere(ctx context.Context) error {
 	switch {
 	case err == nil && token == p.token:
 		return nil
-	case err != nil && !errors.Is(err, sql.ErrNoRows) && !errors.Is(err, sqlite3.ERROR): // ERROR for one without such a table
+	case err != nil && !errors.Is(err, sql.ErrNoRows) && !errors.Is(err, sqlite3.ERROR): // ERROR: the database has no such table
 		return nil
 	}
 	if _, err := p.committed(ctx); err != nil { // another push may have claimed it since
@@ -106,7 +106,8 @@ func (p *pusher) checkClaimThere(ctx context.Context) error {
 // errAnotherDatabase is the reason why a directory gets no file.
 var errAnotherDatabase = errors.New("it has another database than the primary that was asked")
 
-// regularIn reports whether a path below a directory is a file, to which no link leads out of the directory.
+// regularIn reports whether a path below a directory is a regular file and no link on the way leads out of the
+// directory.
 func regularIn(dir, path string) bool {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -242,8 +243,8 @@ func (p *pusher) keepRows(ctx context.Context, tx *sql.Tx, name, columns string)
 	return err
 }
 
-// awaitSeed waits until the primary answers with the release. After an interruption it goes on with it. A file that the
-// primary has not taken is withdrawn when the push ends without it.
+// awaitSeed waits until the primary answers with the release. After an interrupted push it goes on waiting. A file that
+// the primary has not taken is withdrawn if the push ends without it.
 func (p *pusher) awaitSeed(ctx context.Context) error {
 	began, primary := p.config.Now(), p.config.PrimaryDir
 	for {
@@ -252,7 +253,7 @@ func (p *pusher) awaitSeed(ctx context.Context) error {
 		case done:
 			return nil
 		case errors.Is(err, ErrTakenOver), // the other push has written to the database that the file would replace
-			errors.Is(err, libsql.ErrUnauthorized): // whether the primary takes the file later would not be told
+			errors.Is(err, libsql.ErrUnauthorized): // nobody would learn whether the primary takes the file later
 			return errors.Join(err, withdraw(primary))
 		case ctx.Err() != nil:
 			return errors.Join(ctx.Err(), withdraw(primary))
@@ -278,8 +279,9 @@ func withdraw(primary sqld.Seed) error {
 	return nil
 }
 
-// served reports whether the primary answers with the release that this push has handed over. Until it has the file, that is
-// a push under way; the release may be the newest before, as that of a rollback of an interrupted push.
+// served reports whether the primary answers with the release that this push has handed over. Until it has the file,
+// the push still counts as under way. The newest release may be this one already, if it is the rollback of an
+// interrupted push.
 func (p *pusher) served(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()

@@ -18,9 +18,9 @@ import (
 )
 
 // A base is a compressed copy of a database that was handed over to a primary, as it was when its log began. A replica
-// starts from it and follows the log from there, as PostgreSQL's do from a base backup. The primary makes it once, so that
-// a replica costs it no more than to send a file. Without a base sqld writes the whole database into a log, keeps that as a
-// snapshot as large as the database, and sends each replica its pages one by one.
+// starts from it and follows the log from there, as PostgreSQL's do from a base backup. The primary makes it once, so
+// that a new replica costs it no more than sending a file. Without a base, sqld writes the whole database into a log,
+// keeps that as a snapshot as large as the database, and sends each replica its pages one by one.
 type base struct {
 	Log   logID  `json:"log"`         // the log that begins at it
 	First uint64 `json:"first_frame"` // number of that log's first frame; 0 until the base has its place
@@ -77,7 +77,7 @@ func (b base) digest() string {
 	return "sha-256=:" + base64.StdEncoding.EncodeToString(b.SHA) + ":"
 }
 
-// errCopyEnds means that nobody waits for a copy any more.
+// errCopyEnds means that nobody waits for the copy any more.
 var errCopyEnds = errors.New("the copy is not needed any more")
 
 // makeBase makes a base of a seed, in a folder for work in progress, and returns its size. It stops with errCopyEnds once
@@ -107,7 +107,7 @@ func makeBase(dir, seed string, stop <-chan struct{}) (size int64, err error) {
 	return size, b.write(folder)
 }
 
-// write says in a folder what the base there is.
+// write stores the description of the base in its folder.
 func (b base) write(folder string) error {
 	about, err := json.Marshal(b)
 	if err != nil {
@@ -120,7 +120,8 @@ func (b base) write(folder string) error {
 	return errors.Join(os.Rename(part, filepath.Join(folder, baseAbout)), syncFolder(folder))
 }
 
-// checkSeed returns the size of a seed, and what tells it from others. It refuses what is no database with pages of sqld's size.
+// checkSeed returns the size of a seed, and an identity to tell it from others. It refuses a file that is not a
+// database with sqld's page size.
 func checkSeed(file *os.File) (bytes int64, identity string, err error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -139,7 +140,7 @@ func checkSeed(file *os.File) (bytes int64, identity string, err error) {
 	return info.Size(), seedIdentity(info), nil
 }
 
-// seedIdentity tells a seed from others, wherever it is moved to.
+// seedIdentity tells a seed from others, even after it was moved.
 func seedIdentity(info os.FileInfo) string {
 	return fmt.Sprintf("%d bytes of %s", info.Size(), info.ModTime().UTC().Format(time.RFC3339Nano))
 }
@@ -164,7 +165,7 @@ func compress(path string, from io.Reader) (size int64, sha []byte, err error) {
 	return size, hash.Sum(nil), errors.Join(err, to.Sync())
 }
 
-// baseWindow is how far back a base refers, in bytes, and bounds the memory of who reads it.
+// baseWindow is how far back a base may refer, in bytes. It bounds the memory of its readers.
 const baseWindow = 4 << 20
 
 // stoppable ends with errCopyEnds once stop is closed.
@@ -183,8 +184,8 @@ func (r stoppable) Read(p []byte) (int, error) {
 	}
 }
 
-// makeBaseOf makes the base of a seed, unless it was made before. Without a base sqld copies the database by itself, so an
-// error is logged, and no more.
+// makeBaseOf makes the base of a seed, unless it was made before. An error is only logged: without a base sqld copies
+// the database by itself.
 func (s *Server) makeBaseOf(seed string, output *output, stop <-chan struct{}) {
 	info, err := os.Stat(seed)
 	if s.Link == nil || err != nil || s.unbased == seedIdentity(info) {
@@ -211,18 +212,18 @@ func (s *Server) makeBaseOf(seed string, output *output, stop <-chan struct{}) {
 	}
 }
 
-// nextFrame is the number that the first frame of the next log has: those of the log before go on, since who has read from a
-// replica asks for a state that is no older.
+// nextFrame is the number of the first frame of the next log. It goes on from the log before, since clients that have
+// read from a replica ask for a state that is no older.
 func (s *Server) nextFrame() uint64 {
 	_, next, _ := readLog(primaryLog(s.Dir)) // 0 without a log
 	if b, err := readBase(filepath.Join(s.Dir, baseFolder)); err == nil {
-		next = max(next, b.First) // a start that was interrupted has removed that log
+		next = max(next, b.First) // an interrupted start has removed that log
 	}
 	return max(next, 1)
 }
 
-// placeBase gives the base of the seed that was taken its place, and returns where its log begins: at next, unless a start that
-// was interrupted has said so before. Without a base, or a gate to serve it, it returns nil.
+// placeBase puts the base of the seed that was taken in its place, and returns where its log begins: at next, unless an
+// interrupted start has already recorded another frame. Without a base, or without a gate to serve it, it returns nil.
 func (s *Server) placeBase(next uint64) (*beginning, error) {
 	info, err := os.Stat(takenSeed(s.Dir))
 	if err != nil {
@@ -245,8 +246,8 @@ func (s *Server) placeBase(next uint64) (*beginning, error) {
 	return &beginning{b.Log, b.First}, nil
 }
 
-// checkBase removes a base at which the log does not begin any more. sqld begins another log when it was killed. And it
-// removes a log whose base is lost, or has no gate to serve it, since replicas that have nothing could not follow it: sqld
+// checkBase removes a base if the log does not begin there any more: sqld begins another log after it was killed. It
+// also removes a log whose base is lost or has no gate to serve it, since new replicas could not follow it; sqld then
 // begins another one.
 func (s *Server) checkBase(output *output) error {
 	_, err := currentBase(s.Dir)
@@ -274,11 +275,12 @@ func (s *Server) checkBase(output *output) error {
 // sentinel is the path of a file that a primary has while it runs, and after it was killed.
 func sentinel(dir string) string { return filepath.Join(filepath.Dir(File(dir)), ".sentinel") }
 
-// removeLateSentinel removes the sentinel of a primary that stopped in order, if it is another one than the primary ran with.
-// sqld removes its sentinel when it closes the database, and makes a new one for a request that arrives afterwards: it looks
-// for the keys of tokens in the database, which opens that, before it refuses. With this sentinel the next start would take
-// the primary for a killed one, and every replica would copy the database again. It stays where the log has more than it
-// counts: then the process ended within a write that nobody waited for any more, which may be in the database alone.
+// removeLateSentinel removes the sentinel of a primary that stopped in order, if it is not the one that the primary ran
+// with. sqld removes its sentinel when it closes the database. For a request that arrives afterwards it makes a new
+// one: it looks for the keys of tokens in the database, which opens that, before it refuses the request. With such a
+// sentinel the next start would take the primary for a killed one, and every replica would copy the database again. The
+// sentinel stays if the log has more than it counts: then the process ended within a write that nobody waited for any
+// more, which may be only in the database.
 func removeLateSentinel(dir string, ranWith fs.FileInfo) error {
 	left, err := os.Stat(sentinel(dir))
 	if err != nil || os.SameFile(left, ranWith) && left.ModTime().Equal(ranWith.ModTime()) {

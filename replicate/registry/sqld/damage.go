@@ -12,17 +12,17 @@ import (
 // the file itself, and otherwise goes on for ever. SQLite keeps no checksums of pages, so there are two
 // signs: the header is gone, or a statement found an invalid page.
 
-// lookPause lies between two looks at the header of a replica's file.
+// lookPause is the time between two looks at the header of a replica's file.
 const lookPause = 500 * time.Millisecond
 
-// copyPause is the least time between two copies because of statements: a copy of a country loads the
+// copyPause is the least time between two copies that statements caused: a copy of a whole country loads the
 // primary for some seconds. See untilCopy.
 var copyPause = time.Minute
 
 const (
 	// maxDoublings of copyPause make half an hour.
 	maxDoublings = 5
-	// calmAfter is after how long without a copy the pause is a single one again.
+	// calmAfter is how long without a copy it takes until the pause is a single copyPause again.
 	calmAfter = 2 * time.Hour
 )
 
@@ -36,7 +36,8 @@ type header struct {
 	good bool     // whether it had its header once: a new file is empty at first
 }
 
-// gone reports whether the file has lost its header. A missing or replaced file is sqld's doing.
+// gone reports whether the file has lost its header. A missing or replaced file does not count: sqld removes and
+// replaces it too.
 func (h *header) gone() bool {
 	now, err := os.Stat(h.path)
 	if err != nil {
@@ -137,9 +138,9 @@ func (s *Server) noteCopy(now time.Time) {
 	s.copied, s.copies = now, s.copies+1
 }
 
-// untilCopy is how long a copy because of a statement has to wait: twice as long after each, since a copy does not
-// help when the primary's own file is damaged. The statement that found the damage is not made again by itself, so
-// the copy is made then in any case.
+// untilCopy is how long a copy that a statement caused has to wait: twice as long after each, since a copy does
+// not help if the primary's own file is damaged. The copy is then made in any case, since the statement that found
+// the damage is not repeated by itself.
 func (s *Server) untilCopy(now time.Time) time.Duration {
 	if s.copies == 0 || now.Sub(s.copied) > calmAfter {
 		return 0

@@ -13,17 +13,18 @@ import (
 )
 
 const (
-	// resumes is how often in a row a download goes on after a connection that brought nothing, resumePause apart.
+	// resumes is how often in a row a download is resumed, resumePause apart, after a connection that brought nothing.
 	resumes     = 3
 	resumePause = time.Second
-	// mirrorRate is how many bytes a mirror brings at least for each second that it is waited for. A slower one is left.
+	// mirrorRate is the least number of bytes that a mirror must bring for each second of waiting for it. A slower one
+	// is given up.
 	mirrorRate = 128 << 10
 	// mirrorRedirects is how often in a row a mirror may send the replica elsewhere.
 	mirrorRedirects = 5
 )
 
-// download reads a base: from the mirror that its primary names, as long as that works, or from the primary. After a
-// connection that failed it goes on where it was.
+// download reads a base, from the mirror that its primary names as long as that works, or from the primary. After a
+// failed connection it resumes where it was.
 type download struct {
 	f       *fetcher
 	ctx     context.Context
@@ -35,12 +36,12 @@ type download struct {
 	from    *stream
 	mirror  string        // host that from is of, "" for the primary
 	blamed  string        // address of a mirror that has sent something, "" if none has
-	failed  int           // connections in a row
-	waited  time.Duration // for the mirror lately
-	brought int64         // by the mirror meanwhile, in bytes
+	failed  int           // failed connections in a row
+	waited  time.Duration // time lately spent waiting for the mirror
+	brought int64         // bytes that the mirror has brought in that time
 }
 
-// lostError is an error of a connection. It says nothing about what arrived before.
+// lostError is the error of a lost connection. It says nothing about what arrived before.
 type lostError struct{ error }
 
 func (e lostError) Unwrap() error { return e.error }
@@ -96,8 +97,8 @@ func (d *download) turnToMirror(address string) error {
 	return nil
 }
 
-// redirected lets a mirror send the replica elsewhere: not from https to http, and without saying from where, since there may
-// be a token in the address.
+// redirected lets a mirror redirect the replica, but not from https to http, and without a Referer, since there may be
+// a token in the address.
 func redirected(next *http.Request, before []*http.Request) error {
 	next.Header.Del("Referer")
 	switch {
@@ -131,8 +132,8 @@ func (d *download) Read(p []byte) (int, error) {
 	return 0, io.EOF
 }
 
-// part reads what comes next. It fails with errSlow once that is little for the time that it took. The time between two calls
-// is not the mirror's.
+// part reads what comes next. It fails with errSlow once that is too little for the time that it took. The time between
+// two calls does not count against the mirror.
 func (d *download) part(p []byte) (int, error) {
 	if d.mirror != "" && d.waited >= d.f.silence {
 		if float64(d.brought) < mirrorRate*d.waited.Seconds() {
@@ -178,8 +179,8 @@ func (d *download) resume(because error) error {
 	return because
 }
 
-// doubt passes an error on. The mirror is not asked again if the error is about what was read, neither of a connection nor of
-// the replica's own disk, and some of that came from the mirror.
+// doubt passes an error on. If it is about the content that was read, rather than a connection or the replica's own
+// disk, and some of that content came from the mirror, the mirror is not asked again.
 func (d *download) doubt(err error) error {
 	var lost lostError
 	var disk *fs.PathError
@@ -195,7 +196,8 @@ func (d *download) close() {
 	d.from.Close()
 }
 
-// stream is an answer, and ends when its server says nothing for too long: of one that hangs the kernel still acknowledges.
+// stream is an answer that ends when its server sends nothing for too long. When a server hangs, its kernel still
+// acknowledges packets.
 type stream struct {
 	*http.Response
 	ctx     context.Context
@@ -238,7 +240,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cause is why a request failed, without its address, which is known.
+// cause is why a request failed, without its address, which the caller knows.
 func (s *stream) cause(err error) error {
 	if cause := context.Cause(s.ctx); cause != nil {
 		return cause

@@ -21,7 +21,7 @@ import (
 const (
 	// fetchedName is the name, in a replica's directory, of a database while it is fetched.
 	fetchedName = "fetched.part"
-	// fetchReport is how often a fetch says how far it is.
+	// fetchReport is how often a fetch logs how far it is.
 	fetchReport = 10 * time.Second
 )
 
@@ -66,13 +66,13 @@ func fetchedPath(dir string) string { return filepath.Join(dir, fetchedName) }
 // errCopy means that the database could not be copied.
 var errCopy = errors.New("can't copy the database")
 
-// errSaysNothing means that the primary takes connections and does not go on.
+// errSaysNothing means that the primary accepts connections but sends nothing.
 var errSaysNothing = errors.New("it takes connections and says nothing")
 
-// mayFollow reports whether the replica can follow its primary's log: it follows it already, or the log begins with an empty
-// database. If the log begins at a base it fetches that, says so in fetched, and reports false. Whatever is in doubt is an
-// error, since sqld would remove the database that it has when it finds another log. An error is an errCopy, or says that
-// the primary is not reached.
+// mayFollow reports whether the replica can follow its primary's log: it follows the log already, or the log begins
+// with an empty database. If the log begins at a base, it fetches that, announces it in fetched, and reports false. In
+// doubt it returns an error, since sqld would remove the replica's database when it finds another log. An error is an
+// errCopy, or says that the primary is not reached.
 func (f *fetcher) mayFollow(ctx context.Context) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,8 +119,8 @@ func (f *fetcher) wait() {
 	defer f.mu.Unlock()
 }
 
-// followable reports whether an answer says that there is no other base: the replica follows the log, or the log has none,
-// or the primary is one that knows no base, which refuses the call (permission denied) or does not know it (unimplemented).
+// followable reports whether an answer says that there is no base to fetch: the replica follows the log, or the log has
+// none, or the primary knows no bases and refuses the call (permission denied) or does not know it (unimplemented).
 func followable(answer *http.Response) bool {
 	switch answer.StatusCode {
 	case http.StatusNotModified, http.StatusNotFound:
@@ -143,7 +143,7 @@ func (f *fetcher) client() (*http.Client, error) {
 	}}, nil
 }
 
-// ownLog is the field of a request by which a primary is told which log the replica follows, if any.
+// ownLog is the field of a request that tells a primary which log the replica follows, if any.
 func (f *fetcher) ownLog() []string {
 	if own, err := readPosition(position(f.dir)); err == nil && whole(f.dir) {
 		return []string{"If-None-Match", own.tag()}
@@ -182,8 +182,8 @@ func (f *fetcher) fetch(ctx context.Context, primary *http.Client, answer *strea
 	}
 	defer decoder.Close()
 	defer from.end() // the decoder reads ahead, and its Close waits for that
-	// Until its hash is verified, what a mirror sends may be anything, of any size. All of it was read once the decoder says
-	// that it is at the end.
+	// Until its hash is verified, what a mirror sends may be anything, of any size. When the decoder reports the end,
+	// all of it was read.
 	written, err := io.Copy(&synced{file: to}, io.LimitReader(decoder, size+1))
 	switch {
 	case err != nil:
@@ -203,7 +203,8 @@ func (f *fetcher) fetch(ctx context.Context, primary *http.Client, answer *strea
 	return begin, nil
 }
 
-// checkRoom refuses a database for which the disk has no room: a fetch that fills it would take the room of others, too.
+// checkRoom refuses a database for which the disk has no room: a fetch that fills the disk would take room from others,
+// too.
 func (f *fetcher) checkRoom(size int64) error {
 	free, err := freeSpace(f.dir)
 	if err == nil && free < size+spareBytes {
@@ -212,16 +213,16 @@ func (f *fetcher) checkRoom(size int64) error {
 	return nil
 }
 
-// spareBytes are left to others of a replica's disk.
+// spareBytes of a replica's disk are left to others.
 const spareBytes = 64 << 20
 
-// synced writes to a file, and waits for the disk now and then, so that no wait is long.
+// synced writes to a file, and syncs it now and then, so that no sync takes long.
 type synced struct {
 	file  *os.File
 	since int
 }
 
-// syncedBytes are written between two waits.
+// syncedBytes are written between two syncs.
 const syncedBytes = 256 << 20
 
 // Write implements io.Writer.
@@ -253,7 +254,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// placeFetched makes a fetched base the replica's database. The server must not run. A replica that was interrupted here
+// placeFetched makes a fetched base the replica's database. The server must not run. If it is interrupted, the replica
 // has no whole database, and fetches the base again.
 func (s *Server) placeFetched(begin beginning) error {
 	database := filepath.Dir(File(s.Dir))

@@ -15,7 +15,7 @@ const (
 	logMagic = "SQLDWAL\x00"
 	// logHeader is the length of a log's header: its magic, the checksum before its first frame, the log's id (16
 	// bytes), the numbers of the first frame and of frames, a version and the size of pages (4 bytes each), and the
-	// server's version; each of 8 bytes but for those named.
+	// server's version. Fields without a size have 8 bytes.
 	logHeader  = 64
 	logVersion = 2
 	pageSize   = 4096
@@ -33,8 +33,8 @@ var serverVersion = [4]uint16{0, 0, 24, 32}
 // logID is the id of a log: a UUID, its bytes in the order of sqld's files, as a little-endian number.
 type logID [16]byte
 
-// newLogID returns an id that tells our logs from sqld's own, whose ids are of version 4: one of version 8 (RFC 9562,
-// section 5.8).
+// newLogID returns an id of version 8 (RFC 9562, section 5.8), which tells our logs from sqld's own, whose ids are of
+// version 4.
 func newLogID() (id logID) {
 	rand.Read(id[:]) // never fails
 	id[9] = id[9]&0x0f | 0x80
@@ -42,7 +42,7 @@ func newLogID() (id logID) {
 	return id
 }
 
-// ours reports whether the log begins at a base.
+// ours reports whether we began the log, at a base.
 func (id logID) ours() bool { return id[9]>>4 == 8 }
 
 // String is the id in hexadecimal digits.
@@ -82,8 +82,8 @@ func writeLog(path string, l beginning) error {
 	return writeSynced(path, header)
 }
 
-// readLog returns the id of a primary's log, and the number of the next frame. It fails for a missing log, and for a file
-// that is none. Of the frames before, some may be in snapshots.
+// readLog returns the id of a primary's log, and the number of the next frame. It fails for a file that is missing or
+// no log. Earlier frames may be in snapshots.
 func readLog(path string) (id logID, next uint64, err error) {
 	header, err := readStart(path, logHeader)
 	if err != nil {
@@ -96,8 +96,8 @@ func readLog(path string) (id logID, next uint64, err error) {
 	return id, binary.LittleEndian.Uint64(header[32:]) + binary.LittleEndian.Uint64(header[40:]), nil
 }
 
-// endsWithACommit reports whether a primary's log has the frames that it counts, and no more. sqld writes frames first, commits to
-// the database, and counts them then.
+// endsWithACommit reports whether a primary's log has exactly the frames that it counts. sqld writes frames first, then
+// commits to the database, and only then counts them.
 func endsWithACommit(path string) (bool, error) {
 	header, err := readStart(path, logHeader)
 	if err != nil {
@@ -110,7 +110,7 @@ func endsWithACommit(path string) (bool, error) {
 	return info.Size() == logHeader+int64(binary.LittleEndian.Uint64(header[40:]))*(frameHeader+pageSize), nil
 }
 
-// writePosition makes a replica's database one that has all before the first frame of a log.
+// writePosition marks a replica's database as having all frames before the first one of a log.
 func writePosition(path string, l beginning) error {
 	position := make([]byte, positionSize)
 	copy(position, l.ID[:])
@@ -118,7 +118,7 @@ func writePosition(path string, l beginning) error {
 	return writeSynced(path, position)
 }
 
-// readPosition returns the log that a replica follows. It fails where it has not followed one yet.
+// readPosition returns the log that a replica follows. It fails if the replica has not followed one yet.
 func readPosition(path string) (id logID, err error) {
 	text, err := readStart(path, len(id))
 	if err == nil {

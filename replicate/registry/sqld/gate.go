@@ -54,7 +54,7 @@ const (
 	stuckTimeout = time.Minute
 )
 
-// The status codes of gRPC that the gate answers with, or a server that knows no base.
+// The status codes of gRPC with which the gate answers, or a server that knows no bases.
 const (
 	permissionDenied  = 7
 	resourceExhausted = 8
@@ -175,7 +175,7 @@ func (g *gate) connect() *connection {
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
 			refuse(w, unavailable, "the primary does not answer")
 		},
-		ErrorLog: log.New(io.Discard, "", 0), // that sqld was started again, or is gone; the replica asks again
+		ErrorLog: log.New(io.Discard, "", 0), // discards the errors when sqld was restarted or is gone: the replica asks again
 	}}
 }
 
@@ -212,9 +212,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lacksBase reports whether a call is of a replica that can't follow the log, since that begins at a base: it has not said by
-// its certificate that it follows this log, or asks for frames before those of the log. sqld removes its database when it
-// finds another log.
+// lacksBase reports whether a call comes from a replica that can't follow the log because that begins at a base: the
+// replica has not said, with its certificate, that it follows this log, or it asks for frames before the log. sqld
+// would remove the replica's database when it finds another log.
 func (g *gate) lacksBase(r *http.Request, who string) bool {
 	b, err := currentBase(g.dir)
 	if errors.Is(err, errNoBase) {
@@ -230,8 +230,9 @@ func (g *gate) lacksBase(r *http.Request, who string) bool {
 	return err == nil && nextFrame(call) < b.First
 }
 
-// isBehind reports whether a call asks for frames beyond the end of the log: the primary's directory was set back, as by a
-// copy of yesterday. sqld would let the replica wait, and send it what comes in place of the frames that it has.
+// isBehind reports whether a call asks for frames beyond the end of the log: the primary's directory was set back, as
+// by yesterday's copy. sqld would let the replica wait, and later send it other frames under the numbers of those that
+// it has.
 func (g *gate) isBehind(r *http.Request) bool {
 	if r.URL.Path == helloCall {
 		return false
@@ -245,7 +246,7 @@ func (g *gate) isBehind(r *http.Request) bool {
 	return err == nil && nextFrame(call) > next
 }
 
-// refuseAhead refuses a replica that has more than the primary, and copies it anew for that.
+// refuseAhead refuses a replica that has more than the primary. The replica then copies the database anew.
 func (g *gate) refuseAhead(w http.ResponseWriter, r *http.Request, from string) {
 	g.tell(fmt.Sprintf("refused %q: it has more than this primary, whose directory was set back, as by a copy of an earlier day; an up-to-date regedge replica copies it anew", from))
 	pauseRefused(r)
@@ -268,7 +269,7 @@ func (g *gate) tell(line string) {
 	}
 }
 
-// pauseRefused lets who was refused wait.
+// pauseRefused makes a client wait that was refused.
 func pauseRefused(r *http.Request) {
 	select {
 	case <-time.After(refusedPause):
@@ -276,8 +277,8 @@ func pauseRefused(r *http.Request) {
 	}
 }
 
-// nextFrame is the field next_offset of a LogOffset, by which a replica asks for the log: the field 1, a number, after the
-// five bytes that begin a message of gRPC (protocol buffers, "Encoding"). Without the field it is 0.
+// nextFrame is the field next_offset of a LogOffset, with which a replica asks for the log: field 1, a number, after
+// the five bytes that begin a gRPC message (protocol buffers, "Encoding"). It is 0 without that field.
 func nextFrame(call []byte) uint64 {
 	const prefix, tag = 5, 1 << 3
 	if len(call) <= prefix || call[prefix] != tag {
@@ -287,8 +288,8 @@ func nextFrame(call []byte) uint64 {
 	return next
 }
 
-// refuseCopy refuses a replica that has no base, and ends its connection, so that it asks for the base with the next one.
-// One of an earlier version can't, and tries again at once.
+// refuseCopy refuses a replica that has no base, and ends its connection, so that it asks for the base on the next one.
+// A replica of an earlier version can't do that, and tries again at once.
 func (g *gate) refuseCopy(w http.ResponseWriter, r *http.Request, from string) {
 	g.tell(fmt.Sprintf("refused %q a copy page by page: the log begins at a compressed database, which an up-to-date regedge replica fetches", from))
 	pauseRefused(r)
@@ -297,7 +298,8 @@ func (g *gate) refuseCopy(w http.ResponseWriter, r *http.Request, from string) {
 }
 
 const (
-	// refusedEvery is the least time between two lines about replicas that were refused, refusedPause how long one waits.
+	// refusedEvery is the least time between two log lines about refused replicas; refusedPause is how long a refused
+	// one waits.
 	refusedEvery = time.Minute
 	refusedPause = 250 * time.Millisecond
 )

@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// Held answers reads from the release before a push while the push is under way. sqld shows each of a push's
-// transactions as it comes, so that its answers would mix two releases.
+// Held answers reads from the previous release while a push is under way. sqld itself shows each transaction of a push
+// as it comes, so its answers would mix two releases.
 type Held interface {
 	// Refresh looks whether a push is under way. It is called every second, by one goroutine.
 	Refresh()
-	// Read runs one statement with the parameters ?1, ?2, …, and returns the names of its columns and the values row by
-	// row; parameters and values are nil, int64, string or []byte. It reports false when the server has to
-	// answer: while nothing is held, and for what it can't do. It is called concurrently.
+	// Read runs one statement with the parameters ?1, ?2, …, and returns its column names and the values row by row;
+	// parameters and values are nil, int64, string or []byte. It reports false if the server has to answer: while
+	// nothing is held, or if Read can't run the statement. It is called concurrently.
 	Read(ctx context.Context, statement string, args []any) (columns []string, values []any, ok bool)
 }
 
 const (
-	// heldPause lies between two looks whether a push is under way. A push waits 3 s before its first record.
+	// heldPause is the time between two checks whether a push is under way. A push waits 3 s before its first record.
 	heldPause = time.Second
 	// wakeLimit bounds a query that wakes the server.
 	wakeLimit = 5 * time.Second
@@ -69,7 +69,7 @@ type value struct {
 	Base64 *string `json:"base64,omitempty"`
 }
 
-// result is what a statement has found. What only a change could set is always zero.
+// result is what a statement has found. Fields that only a change could set are always zero.
 type result struct {
 	Columns      []column  `json:"cols"`
 	Rows         [][]value `json:"rows"`
@@ -113,11 +113,11 @@ type held struct {
 	ctx        context.Context
 	from       Held
 	statements int // that were run
-	bytes      int // that they have found
+	bytes      int // of what they have found
 }
 
-// pipeline answers a pipeline's requests. A stream that the client had with the server is over for it: the answer has no
-// baton.
+// pipeline answers a pipeline's requests. It ends the stream that the client may have with the server: the answer has
+// no baton.
 func (h *held) pipeline(c call) ([]byte, error) {
 	results := make([]any, len(c.Requests))
 	reads := 0
@@ -281,8 +281,8 @@ func (g *readGate) every(do func()) {
 	}
 }
 
-// wake sends the server a query: after a start it follows its primary only once it was asked, and it is not asked while
-// no edge runs, or others are answered for it.
+// wake sends the server a query. After a start the server follows its primary only once it was queried, and nobody
+// queries it while no edge runs or while Held answers for it.
 func (g *readGate) wake() {
 	ctx, cancel := context.WithTimeout(g.ctx, wakeLimit)
 	defer cancel()

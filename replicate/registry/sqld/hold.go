@@ -37,7 +37,8 @@ func takeDir(dir string, output *output) (*hold, error) {
 		return nil, err
 	}
 	h := &hold{dir: folder}
-	// The directory is locked, too: people delete files of such names. Some file systems lock files only.
+	// The directory is locked, too: people delete files with such names. Some file systems lock only
+	// files.
 	if err = lock(folder); !errors.Is(err, ErrInUse) {
 		h.file, err = os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
 	}

@@ -14,7 +14,7 @@ const logSettle = 500 * time.Millisecond
 
 // Variables for tests.
 var (
-	// logPause lies between two looks at the write-ahead log of a replica.
+	// logPause is the time between two looks at the write-ahead log of a replica.
 	logPause = 10 * time.Second
 	// logLimit is how large the log may stay, in bytes.
 	logLimit int64 = 64 << 20
@@ -23,9 +23,9 @@ var (
 // errLogInUse means that the log can't be emptied now, since somebody reads or writes it.
 var errLogInUse = errors.New("the write-ahead log is in use")
 
-// keepLogShort empties the replica's write-ahead log when it is large. The server writes what it copies in
-// transactions as large as the primary's, and a whole database in one. While an edge has the database open,
-// SQLite keeps the file of the log at its largest size, which was as much as the registry once more.
+// keepLogShort empties the replica's write-ahead log when it is large. The server writes what it copies in transactions
+// as large as the primary's, and a whole database in one. While an edge has the database open, SQLite keeps the log's
+// file at its largest size, which once was as much as the registry itself.
 func (s *Server) keepLogShort(r *run) {
 	look := time.NewTicker(logPause)
 	defer look.Stop()
@@ -47,8 +47,8 @@ func (s *Server) keepLogShort(r *run) {
 	}
 }
 
-// emptyLog empties the log of the server's database, if it is larger than limit, and returns how many bytes that
-// freed. Others may read and write the database meanwhile. Errors wrap errLogInUse, or are those of SQLite and the file
+// emptyLog empties the log of the server's database, if it is larger than limit, and returns how many bytes that freed.
+// Others may read and write the database meanwhile. An error wraps errLogInUse, or comes from SQLite or the file
 // system.
 func (r *run) emptyLog(path string, limit int64) (freed int64, err error) {
 	log, err := os.Stat(path + "-wal")
@@ -67,8 +67,8 @@ func (r *run) emptyLog(path string, limit int64) (freed int64, err error) {
 	if err := l.database.Sync(); err != nil {
 		return 0, err
 	}
-	// A server that waits for 100 ms to write takes its database for damaged, and copies it anew. A file system
-	// takes longer to free some gigabytes (0.5 s for 3 GB).
+	// A server that has to wait 100 ms to write takes its database for damaged, and copies it anew. A file system takes
+	// longer than that to free some gigabytes (0.5 s for 3 GB).
 	if !r.relay.hold() {
 		return 0, errLogInUse
 	}
@@ -118,7 +118,7 @@ func openLog(path string) (l *sharedLog, err error) {
 	if l.conn, err = sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE); err != nil {
 		return l, err
 	}
-	// Closed as the last one, a connection would remove the log by its name, which may be another file by then.
+	// When the last connection closes it would remove the log by its name, which may be another file by then.
 	if _, err := l.conn.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err != nil {
 		return l, err
 	}
@@ -129,8 +129,8 @@ func openLog(path string) (l *sharedLog, err error) {
 	if err := l.conn.Exec("SELECT count(*) FROM sqlite_schema"); err != nil {
 		return l, err
 	}
-	// The server may have replaced all three meanwhile, and the connection opened one of each kind. A file that was
-	// open all the time can't be taken for another.
+	// The server may have replaced all three files meanwhile, and the connection may have opened old and new ones. A
+	// file that was open all the time can't be mistaken for another.
 	for _, f := range files {
 		if same, err := isAt(*f.file, f.path); err != nil || !same {
 			return l, errors.Join(errLogInUse, err)
@@ -139,7 +139,7 @@ func openLog(path string) (l *sharedLog, err error) {
 	return l, nil
 }
 
-// close closes the connection first: until then the files keep others from being taken for them.
+// close closes the connection first: while the other files are open, no new file can be mistaken for them.
 func (l *sharedLog) close() (err error) {
 	if l.conn != nil {
 		err = l.conn.Close()
@@ -152,8 +152,8 @@ func (l *sharedLog) close() (err error) {
 	return err
 }
 
-// copy copies what of the log is not in the database yet, without a lock that the server waits for. It returns nil
-// once all of it is there.
+// copy copies into the database what it lacks of the log, without a lock that the server would wait for. It returns nil
+// once the database has all of it.
 func (l *sharedLog) copy() error {
 	frames, copied, err := l.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
 	if err == nil && copied < frames {
@@ -172,7 +172,7 @@ func isAt(file *os.File, path string) (bool, error) {
 	return err == nil && os.SameFile(open, now), err
 }
 
-// busy turns SQLite's refusals because of others into errLogInUse.
+// busy turns errors that say that others use the database into errLogInUse.
 func busy(err error) error {
 	if errors.Is(err, sqlite3.BUSY) || errors.Is(err, sqlite3.LOCKED) {
 		return errLogInUse

@@ -14,26 +14,27 @@ import (
 	"time"
 )
 
-// Mirror is a place beside a primary that has its bases, so that the primary sends each once, however many replicas there are:
-// object storage, a CDN, a web server. A base never changes, and replicas verify its hash, which they have from the primary.
-// So a mirror needs no trust but that it shows the data to nobody else. What it lacks, replicas take from the primary.
+// Mirror is a place beside a primary that has its bases, so that the primary sends each base once, however many
+// replicas there are: object storage, a CDN, a web server. A base never changes, and replicas verify its hash, which
+// they get from the primary. So a mirror need only be trusted to show the data to nobody else. What it lacks, replicas
+// take from the primary.
 type Mirror struct {
 	// URL is the address (http or https) below which a base has the name of its hash.
 	URL *url.URL
-	// Upload is a command of the shell that puts the file $REGEDGE_FILE there by the name $REGEDGE_NAME. Without one
-	// somebody else does.
+	// Upload is a shell command that uploads the file $REGEDGE_FILE under the name $REGEDGE_NAME. It is empty if
+	// somebody else uploads.
 	Upload string
 }
 
 const (
-	// uploadLimit is how long a release waits for its upload, after which it is current, and uploaded beside.
+	// uploadLimit is how long a release waits for its upload. After that it becomes current, and the upload goes on.
 	uploadLimit = 5 * time.Minute
 	// uploadPause is how long an upload waits after one that failed. It doubles, up to uploadLongest.
 	uploadPause   = 10 * time.Second
 	uploadLongest = 10 * time.Minute
 	// uploadSaid is how much of what a failed command printed is logged, in bytes.
 	uploadSaid = 500
-	// baseUploaded is the file in a base's folder that says to which mirror it was uploaded.
+	// baseUploaded is the file in a base's folder that records the mirror to which the base was uploaded.
 	baseUploaded = "uploaded"
 )
 
@@ -74,7 +75,7 @@ func (m *Mirror) upload(ctx context.Context, folder string, output *output) erro
 	command.Stdout, command.Stderr = said, said
 	command.Env = append(os.Environ(), "REGEDGE_FILE="+filepath.Join(folder, baseData), "REGEDGE_NAME="+b.mirrored())
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) } // with what the shell has started
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) } // together with what the shell has started
 	command.WaitDelay = stopLimit
 	began := time.Now()
 	err = command.Run()
@@ -107,8 +108,9 @@ func (t *tail) Write(p []byte) (int, error) {
 // errUploadLate means that an upload takes longer than a release waits for it.
 var errUploadLate = errors.New("it is not there yet, and the release does not wait any longer")
 
-// uploadFirst uploads a seed's base that was made before its release becomes current, since all replicas ask for it then. It
-// gives up at an error, after uploadLimit, when the seed is withdrawn, and once stop is closed; keepUploaded goes on.
+// uploadFirst uploads the base of a seed before the seed's release becomes current, since all replicas ask for it then.
+// It gives up after an error, after uploadLimit, when the seed is withdrawn, and once stop is closed; keepUploaded then
+// goes on.
 func (s *Server) uploadFirst(seed, identity string, output *output, stop <-chan struct{}) {
 	ctx, cancel := untilClosed(stop)
 	defer cancel()

@@ -18,30 +18,32 @@ const (
 	maxLine = 64 << 10
 	// forwardedEvery is the least time between two lines about forwarded statements.
 	forwardedEvery = time.Minute
-	// saidBytes bounds a line of our own: there may be a mirror's words in it.
+	// saidBytes bounds a line of our own, since it may quote a mirror.
 	saidBytes = 2000
 )
 
-// forwarded is in what a replica logs, twice and as errors, when it forwards a statement to a primary
-// behind a gate. It does so with every statement while it has no copy yet, and with those that write.
+// forwarded occurs in the lines that a replica logs, twice and as errors, when it forwards a statement to a primary
+// behind a gate. It forwards every statement until it has a copy, and then those that write.
 var forwarded = []byte(libsql.OnlyReplication)
 
-// unimportant is in what sqld logs as an error after each start, when a client goes on with a stream of the process before. The
-// client learns it too, and begins another.
+// unimportant occurs in lines that sqld logs as errors after each start, when a client continues a stream of the
+// previous process. The client is told too, and begins another stream.
 var unimportant = []byte("Invalid MAC on baton")
 
-// probed is what Go's server logs of a client that connects to a port with TLS and leaves, as a probe does.
+// probed is what Go's server logs when a client connects to a TLS port and leaves, as a probe does.
 var probed = [][]byte{[]byte("TLS handshake error from "), []byte(": EOF\n")}
 
-// unanswered is what Go's server logs when it closes the connection of a machine that went away without a word.
+// unanswered is what Go's server logs when it closes the connection of a machine that has gone silently.
 var unanswered = []byte("timeout waiting for PING response")
 
-// compaction are what a primary logs as errors, each second, while it makes a snapshot of its log and replicas ask for what
-// is in there: gRPC's FAILED_PRECONDITION, "ask for the snapshot", and UNAVAILABLE, "not made yet". They ask again.
+// compaction occurs in lines that a primary logs as errors, each second, while it makes a snapshot of its log and
+// replicas ask for frames in it: gRPC's FAILED_PRECONDITION, "ask for the snapshot", and UNAVAILABLE, "not made yet".
+// The replicas ask again.
 var compaction = [][]byte{[]byte("classification=Code: 9"), []byte("classification=Code: 14")}
 
-// whileStopping are in what sqld logs as errors because it was asked to end: of statements that arrive meanwhile, calls of
-// replicas and statistics that it breaks off, web sockets that it closes, and a file that only a primary has.
+// whileStopping occur in lines that sqld logs as errors because it was asked to end: about statements that arrive
+// meanwhile, calls of replicas and statistics that it breaks off, web sockets that it closes, and a file that only a
+// primary has.
 var whileStopping = [][]byte{
 	[]byte("NamespaceDoesntExist"), []byte("NamespaceStoreShutdown"), []byte("classification=Code: 13"),
 	[]byte("error persisting stats file: background task failed"), []byte("error persisting stats file: task was cancelled"),
@@ -134,7 +136,7 @@ func (o *output) flush() {
 	}
 }
 
-// say writes a line of our own, and what is no text in it as spaces.
+// say writes a line of our own, with spaces for what is not text.
 func (o *output) say(line string) {
 	line = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

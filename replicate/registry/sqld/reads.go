@@ -23,20 +23,20 @@ import (
 // listens behind it and knows no token but the gate's own.
 type Reads struct {
 	KeyFile string // public key that the server knows
-	Token   string // the only one that the key's other half has signed
+	Token   string // the only token that the other half of that key has signed
 	// Admit reports whether a client's token is good. It is called concurrently.
 	Admit func(token string) bool
-	// Held may be nil. It is the caller's to close, after the server.
+	// Held may be nil. The caller closes it, after the server.
 	Held Held
 }
 
-// fileFunctions are the functions and tables with which sqld 0.24 reads and writes files, with its own
-// rights and even for a read-only token, or would load code, and sha3_query, its only function that runs a
-// text: in there the others could be put together, or a file attached. A statement can name them only
+// fileFunctions are the functions and tables with which sqld 0.24 reads and writes files, with its own rights and even
+// for a read-only token, or would load code. sha3_query is among them: it is the only function that runs a text as SQL,
+// in which the names of the others could be pieced together, or a file attached. A statement can name them only
 // literally, in any case: SQL has no escapes in names.
 var fileFunctions = []string{"readfile", "writefile", "fsdir", "load_extension", "sqlite3mc_", "fts3_tokenizer", "sha3_query"}
 
-// The paths of the gate: statements in JSON, and what has none.
+// The paths of the gate: those that take statements in JSON, and the others.
 var (
 	statementPaths = map[string]bool{"/v2/pipeline": true, "/v3/pipeline": true, cursorPath: true}
 	otherPaths     = map[string]bool{"/v2": true, "/v3": true, "/version": true, healthPath: true}
@@ -59,14 +59,14 @@ type readGate struct {
 	*Reads
 	proxy   *httputil.ReverseProxy
 	inner   string // the server's own address
-	release func() // gives that up
+	release func() // frees that address
 	web     *http.Server
 	output  *output
 	told    atomic.Int64    // when a refusal was logged, Unix nanoseconds
 	served  chan struct{}   // closed when it has stopped
 	ctx     context.Context // until close
 	end     func()
-	beside  sync.WaitGroup // what works until then
+	beside  sync.WaitGroup // goroutines that end with it
 }
 
 // openReads listens on config.HTTP, and gives the server another address and config.Reads' key. damaged gets
@@ -180,7 +180,7 @@ func (g *readGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.proxy.ServeHTTP(w, r)
 }
 
-// tell logs a refusal, unless one was logged just before, or just after by a clock that is set back.
+// tell logs a refusal, unless one was logged within toldPause, before or, if the clock was set back, after now.
 func (g *readGate) tell(what string) {
 	now, last := time.Now().UnixNano(), g.told.Load()
 	if time.Duration(now-last).Abs() > toldPause && g.told.CompareAndSwap(last, now) {
@@ -190,8 +190,8 @@ func (g *readGate) tell(what string) {
 
 var errTouchesFiles = errors.New("a function that touches files")
 
-// harmless reads a request and encodes it anew, so that the server reads exactly what was checked, and waits for nothing. It
-// returns an errTouchesFiles when a statement names one of fileFunctions.
+// harmless reads a request and encodes it anew, so that the server reads exactly what was checked and waits for
+// nothing. It returns an errTouchesFiles if a statement names one of fileFunctions.
 func harmless(body io.Reader) ([]byte, error) {
 	decoder := json.NewDecoder(body)
 	decoder.UseNumber()
@@ -209,8 +209,8 @@ func harmless(body io.Reader) ([]byte, error) {
 	return json.Marshal(request)
 }
 
-// asOfNow takes out of a request the frame of the primary's log that the client has seen, as Go's driver sends it. sqld would
-// wait for that frame without a limit, and a primary that was killed begins a new log, which may not reach it for days.
+// asOfNow removes from a request the frame of the primary's log that the client has seen, which Go's driver sends. sqld
+// would wait for that frame without a limit, and after a primary was killed its new log may not reach it for days.
 func asOfNow(part any) {
 	switch part := part.(type) {
 	case []any:

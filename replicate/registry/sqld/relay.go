@@ -17,10 +17,10 @@ import (
 	"regedge/replicate/registry/libsql"
 )
 
-// relay passes a replica's calls on to its primary, and what the primary says back, which crosses the network
-// compressed (see pieces). It ends those whose other side is gone or hangs: the replica waits there for the next
-// changes and sends nothing meanwhile, and the probes of sqld 0.24 take over ten minutes when unanswered. With TLS the
-// server recognises it by config.Link, and the primary by config.TLS.
+// relay passes a replica's calls on to its primary, and passes back the answers, which cross the network compressed
+// (see pieces). It ends calls whose other side is gone or hangs. The replica itself would not notice: it waits for the
+// next changes and sends nothing meanwhile, and the probes of sqld 0.24 take over ten minutes when unanswered. With TLS
+// the server recognises the relay by config.Link, and the primary recognises it by config.TLS.
 type relay struct {
 	web     *http.Server
 	far     *http.Transport
@@ -31,7 +31,7 @@ type relay struct {
 	end     func()
 	held    sync.RWMutex  // while it is locked, nothing of the primary is passed on
 	fetcher *fetcher      // nil without certificates, which a gate asks for
-	ahead   chan struct{} // has an element once the primary has said that the replica has more than it has
+	ahead   chan struct{} // has an element once the primary has said that the replica is ahead of it
 	proxy   *httputil.ReverseProxy
 }
 
@@ -42,10 +42,11 @@ var keepalive = net.KeepAliveConfig{Enable: true, Idle: pingTimeout, Interval: 5
 // holdLimit is how long hold waits.
 const holdLimit = time.Second
 
-// lostAfter is how long data may stay without an acknowledgement, where the system can be told.
+// lostAfter is how long sent data may stay unacknowledged, where the system supports such a limit.
 const lostAfter = 30 * time.Second
 
-// openRelay gives the server another address for its primary, which may take patience for its first word.
+// openRelay gives the server the relay's address as that of its primary. The primary may take patience until its first
+// answer.
 func openRelay(config *Config, output *output, patience time.Duration) (*relay, error) {
 	to, err := url.Parse(config.Primary)
 	if err != nil {
@@ -110,19 +111,19 @@ func (r *relay) passOn(to *url.URL) *httputil.ReverseProxy {
 		},
 		FlushInterval: -1, // each frame of the log at once
 		ErrorHandler: func(w http.ResponseWriter, call *http.Request, err error) {
-			if call.Context().Err() == nil { // else the server has given the call up
+			if call.Context().Err() == nil { // otherwise the server has given the call up
 				r.tell(err)
 			}
 			refuse(w, unavailable, "the primary is not reached")
 		},
-		ErrorLog: log.New(io.Discard, "", 0), // that a connection ended; the next call tells why
+		ErrorLog: log.New(io.Discard, "", 0), // discards the end of a connection; the next call says why
 	}
 }
 
 // ServeHTTP passes a call on. Before the server asks which log there is, the replica must be able to follow it.
 func (r *relay) ServeHTTP(w http.ResponseWriter, call *http.Request) {
-	// What asks a replica that has no copy yet is passed on by sqld. A gate would refuse that, and take it for an attack; without
-	// one it would wait for ever where the primary is lost meanwhile.
+	// A replica that has no copy yet forwards the statements that it is asked. A gate would refuse these as an attack;
+	// without a gate a statement would wait for ever if the primary is lost meanwhile.
 	if !replicationCalls[call.URL.Path] {
 		refuse(w, permissionDenied, libsql.OnlyReplication)
 		return
@@ -140,13 +141,13 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, call *http.Request) {
 	r.proxy.ServeHTTP(heldWriter{w, &r.held}, call)
 }
 
-// hold keeps back what the primary sends, until release. It reports false if the server takes nothing for holdLimit.
+// hold keeps back what the primary sends, until release. It reports false if the server accepts no data for holdLimit.
 // A nil relay holds nothing.
 func (r *relay) hold() bool {
 	if r == nil {
 		return true
 	}
-	// Who waits for the lock would keep other connections waiting as well.
+	// Waiting in Lock would make other connections wait as well.
 	for began := time.Now(); !r.held.TryLock(); time.Sleep(time.Millisecond) {
 		if time.Since(began) > holdLimit {
 			return false
@@ -178,7 +179,7 @@ func (w heldWriter) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w heldWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// tell logs why the primary is unreachable, once per cause: sqld sees only that its connection ended.
+// tell logs why the primary is unreachable, once for each cause: sqld itself sees only that its connection ended.
 func (r *relay) tell(err error) {
 	switch {
 	case err == nil:
@@ -194,7 +195,7 @@ func (r *relay) tell(err error) {
 	}
 }
 
-// fetched receives the log of a base that was fetched, for which the server is to be started again. Of a nil relay it
+// fetched receives the log of a base that was fetched; the server is then to be started again. From a nil relay it
 // receives nothing.
 func (r *relay) fetched() <-chan beginning {
 	if r == nil || r.fetcher == nil {
@@ -203,7 +204,7 @@ func (r *relay) fetched() <-chan beginning {
 	return r.fetcher.fetched
 }
 
-// isAhead receives when the replica has more than its primary. Of a nil relay it receives nothing.
+// isAhead receives an element when the replica is ahead of its primary. From a nil relay it receives nothing.
 func (r *relay) isAhead() <-chan struct{} {
 	if r == nil {
 		return nil

@@ -31,16 +31,15 @@ var (
 	ErrForeign = errors.New("the directory belongs to another user")
 )
 
-// Seed hands a whole database over to the primary whose directory it names: a file, closed, without a
-// log, that takes the place of its own. The directory can belong to another user, who is not trusted
-// with what this process may do: no link that lies there leads out of it, and the file is finished
-// before that user can touch it.
+// Seed hands a whole database over to the primary whose directory it names: a closed file, without a log, that replaces
+// the primary's own. The directory may belong to another user, who is not trusted with the rights of this process: no
+// link that lies there may lead out of it, and the file is complete before that user can touch it.
 type Seed string
 
 // SeedFile is the path at which a primary in dir looks for a seed, and from which it takes it.
 func SeedFile(dir string) string { return filepath.Join(dir, seedFolder, seedName) }
 
-// Check says early whether Put can work. Errors wrap ErrNoPrimary, ErrForeign, or are those of the file system.
+// Check finds out early whether Put can work. An error wraps ErrNoPrimary or ErrForeign, or comes from the file system.
 func (s Seed) Check() error {
 	owner, err := s.owner()
 	if err != nil {
@@ -80,9 +79,9 @@ func (s Seed) foreign(owner *syscall.Stat_t) error {
 	return fmt.Errorf("%s: %w, %s", string(s), ErrForeign, name)
 }
 
-// Put hands the file over and removes it. The new file belongs to the primary's user, and is whole from the
-// first moment. On another file system copied copies it; otherwise it is moved. Errors wrap ErrNoPrimary,
-// ErrForeign, or are those of the file system and of copied.
+// Put hands the file over and removes it. The new file belongs to the primary's user, and is complete from the first
+// moment. If it is on another file system, copied copies it; otherwise it is moved. An error wraps ErrNoPrimary or
+// ErrForeign, or comes from the file system or copied.
 func (s Seed) Put(file string, copied func(to io.Writer, from *os.File) error) error {
 	owner, err := s.owner()
 	if err != nil {
@@ -138,7 +137,7 @@ func closeFile(file *os.File) error {
 	return file.Close()
 }
 
-// give has chown make something the owner's, unless it is so from its beginning.
+// give makes something the owner's by calling chown, unless it already is.
 func give(owner *syscall.Stat_t, chown func(uid, gid int) error) error {
 	if os.Geteuid() == int(owner.Uid) {
 		return nil
@@ -182,7 +181,7 @@ func ignoreMissing(err error) error {
 // Waits reports whether a seed lies there that the primary has not taken.
 func (s Seed) Waits() bool { return exists(SeedFile(string(s))) }
 
-// Taking reports whether the primary compresses the seed that lies there, before it takes it.
+// Taking reports whether the primary is compressing the seed that lies there, which it does before it takes it.
 func (s Seed) Taking() bool { return exists(filepath.Join(string(s), baseInWork)) }
 
 // Withdraw removes a seed that was not taken. It returns fs.ErrNotExist if the primary has taken it.
@@ -195,8 +194,8 @@ func (s Seed) Withdraw() error {
 	return dir.Remove(filepath.Join(seedFolder, seedName))
 }
 
-// awaitSeed restarts a primary that has taken a seed. Its replicas then find another log, and copy the new
-// database from its beginning. An unusable seed is logged once, and the old database is left alone.
+// awaitSeed restarts a primary once it has taken a seed. Its replicas then find another log, and copy the new database
+// from its beginning. An unusable seed is logged once, and the old database stays.
 func (s *Server) awaitSeed(r *run) {
 	ticks := time.NewTicker(seedPause)
 	defer ticks.Stop()
@@ -212,7 +211,7 @@ func (s *Server) awaitSeed(r *run) {
 		r.taking.Unlock()
 		switch {
 		case taken:
-			// Nothing of the old database is needed any more, so it is not asked to close it.
+			// Nothing of the old database is needed any more, so the process is not asked to close it.
 			s.restart(r, "a whole database was handed over: the primary is started again with it", os.Kill)
 			return
 		case err != nil && err.Error() != said:
@@ -226,12 +225,12 @@ func refusal(err error) string {
 	return fmt.Sprintf("a database was handed over that can't be taken, and the one before stays: %v", err)
 }
 
-// takenSeed is where a seed lies from the moment at which it is sure to become the database.
+// takenSeed is where a seed lies from the moment when it is certain to become the database.
 func takenSeed(dir string) string { return filepath.Join(dir, "seed.taken") }
 
-// takeSeed takes the seed, if there is one that sqld will be able to write to, once its base is made: until then the push
-// can withdraw it. It takes none once stop is closed. Without a seed it removes the base of one that was withdrawn, for which the
-// next push would wait.
+// takeSeed takes the seed, if there is one that sqld will be able to write to, once its base is made: until then the
+// push can withdraw it. It takes none once stop is closed. If there is no seed, it removes the base of one that was
+// withdrawn, so that the next push need not wait for it.
 func (s *Server) takeSeed(output *output, stop <-chan struct{}) (bool, error) {
 	seed := SeedFile(s.Dir)
 	if !exists(seed) {
@@ -271,8 +270,9 @@ func makeReady(seed string) error {
 	return errors.Join(intoWAL(file), file.Close())
 }
 
-// intoWAL puts a database that is closed into WAL mode (https://sqlite.org/fileformat.html, section 1.3). sqld would do
-// that too, but not in its log: its replicas then take their databases for ones with a rollback journal, and lock them.
+// intoWAL puts a closed database into WAL mode (https://sqlite.org/fileformat.html, section 1.3). sqld would do that
+// too, but not in its log: its replicas would then take their databases for ones with a rollback journal, and lock
+// them.
 func intoWAL(file *os.File) error {
 	const versions, rollback, wal = 18, 1, 2 // where the header has them, to write and to read, and their values
 	header := make([]byte, versions+2)
@@ -288,8 +288,8 @@ func intoWAL(file *os.File) error {
 	return file.Sync()
 }
 
-// placeSeed puts a seed that was taken in the place of a primary's database, with its base. After an interruption the next
-// start goes on with it. The server must not run.
+// placeSeed replaces a primary's database by the seed that was taken, and places its base. If it is interrupted, the
+// next start goes on. The server must not run.
 func (s *Server) placeSeed(output *output) error {
 	if !exists(takenSeed(s.Dir)) {
 		return s.checkBase(output)
@@ -304,7 +304,7 @@ func (s *Server) placeSeed(output *output) error {
 	if err := errors.Join(s.discard(), os.MkdirAll(database, 0o700)); err != nil {
 		return fmt.Errorf("remove the database that a seed replaces: %w", err)
 	}
-	if begin == nil { // the database before may have left no room for a base
+	if begin == nil { // the previous database may have left no room for a base
 		s.makeBaseOf(takenSeed(s.Dir), output, nil)
 		if begin, err = s.placeBase(next); err != nil {
 			return fmt.Errorf("place the compressed copy of a seed: %w", err)
@@ -315,7 +315,7 @@ func (s *Server) placeSeed(output *output) error {
 			return fmt.Errorf("begin the log of a seed: %w", err)
 		}
 	}
-	// A log must not begin twice: the seed is away before sqld writes to the log.
+	// No log may begin twice, so the seed is moved away before sqld writes to the log.
 	return errors.Join(syncFolder(database), os.Rename(takenSeed(s.Dir), File(s.Dir)),
 		syncFolder(database), syncFolder(filepath.Dir(database)), syncFolder(s.Dir))
 }

@@ -21,20 +21,20 @@ import (
 // stopLimit is how long a server may take to stop before it is killed.
 const stopLimit = 5 * time.Second
 
-// discardTries is how often a database's folder is removed that others fill again meanwhile.
+// discardTries is how often removing a database's folder is tried, while others put files into it.
 const discardTries = 100
 
-// Server is a server that can be stopped and started again. A replica that has lost its database, or whose
-// file is damaged, copies it anew, a primary that is handed a database starts again with it, and so does a server
-// that hangs; see tend, awaitSeed and restartHung. The methods are safe for concurrent use.
+// Server is a server that can be stopped and started again. A replica copies its database anew when it has lost it or
+// its file is damaged. A primary restarts with a database that is handed over to it, and a server that hangs is
+// restarted. See tend, awaitSeed and restartHung. The methods are safe for concurrent use.
 type Server struct {
 	Config
 	mu      sync.Mutex
 	run     *run      // nil while it is stopped
-	copied  time.Time // when a replica was last copied because of what a statement found; of tend alone
-	copies  int       // how often that was, without a long pause; likewise
+	copied  time.Time // when a replica was last copied because of a damaged statement; used only by tend
+	copies  int       // how often that happened without a long pause; used only by tend
 	unbased string    // the seed that no base could be made of, see seedIdentity
-	// hung and writeless are those of tests, in place of the package's.
+	// hung and writeless replace the package's in tests.
 	hung, writeless silence
 }
 
@@ -53,7 +53,7 @@ type run struct {
 	ended   chan struct{}  // closed at its end
 	err     error          // how it ended
 	taking  sync.Mutex     // held while a seed is taken
-	beside  sync.WaitGroup // what else works for a primary
+	beside  sync.WaitGroup // other goroutines that work for a primary
 
 	// ranWith is the sentinel, once the process was asked to end.
 	ranWith atomic.Pointer[fs.FileInfo]
@@ -126,7 +126,8 @@ func (s *Server) start() (err error) {
 	return nil
 }
 
-// unused is an address at which sqld can listen, which takes no names and does not say of which address it failed.
+// unused returns a free address for sqld to listen on. sqld accepts no names there, and does not say which address
+// failed.
 func unused(address string) (string, error) {
 	at, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
@@ -145,8 +146,8 @@ func unused(address string) (string, error) {
 	return at.String(), listener.Close()
 }
 
-// start starts the process on a thread that lives as long as the process: the kernel takes that
-// thread's end for the death of its parent.
+// start starts the process on a thread that lives as long as the process: the kernel takes the end of that thread for
+// the death of the parent.
 func (r *run) start(enter func() error) error {
 	started := make(chan error)
 	go func() {
@@ -215,8 +216,8 @@ func (s *Server) prepareDir(output *output) error {
 	return nil
 }
 
-// discard removes the database. The server must not run. When an edge opens the file at this moment, SQLite makes others beside
-// it, and the folder is not empty: so it is tried again, discardTries times.
+// discard removes the database. The server must not run. If an edge opens the file at this moment, SQLite creates other
+// files beside it and the folder is not empty, so this is tried up to discardTries times.
 func (s *Server) discard() (err error) {
 	for range discardTries {
 		if err = os.RemoveAll(filepath.Dir(File(s.Dir))); !errors.Is(err, syscall.ENOTEMPTY) {
@@ -247,7 +248,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	err := s.untilEnded(ctx)
 	if ctx.Err() != nil || err != nil {
-		s.Stop() // or what works beside a server that has ended
+		s.Stop() // or stops the goroutines of a server that has ended
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -317,11 +318,11 @@ func (r *run) end(signal os.Signal) {
 		r.ranWith.Store(&ranWith)
 	}
 	r.output.stopping()
-	r.gate.close() // first: for a replica that asks while it stops, sqld opens its database again, and does not end
+	r.gate.close() // first, because sqld opens its database again for a replica that asks while it stops, and then does not end
 	_ = r.command.Process.Signal(signal)
 	late := time.AfterFunc(stopLimit, func() { _ = r.command.Process.Kill() })
 	<-r.ended
-	r.taking.Lock() // what was begun with a seed has stopped
+	r.taking.Lock() // wait for what was begun with a seed
 	defer r.taking.Unlock()
 	r.beside.Wait()
 	late.Stop()

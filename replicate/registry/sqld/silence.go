@@ -7,23 +7,24 @@ import (
 	"time"
 )
 
-// silence says when a server counts as hung: once it has left this many checks in a row without an answer. Each waits
-// for limit, and the next one begins after pause. A machine that was asleep counts one check, however long it slept.
+// silence says when a server counts as hung: after this many checks in a row without an answer. Each check waits for
+// limit, and the next one begins after pause. A machine that was asleep counts one check, however long it slept.
 type silence struct {
 	checks       int
 	limit, pause time.Duration
 }
 
 var (
-	// hung is the silence after which a server is started again: more than a minute, since a busy machine holds an answer
-	// up for seconds.
+	// hung is the silence after which a server is restarted: more than a minute, since on a busy machine an answer may
+	// take seconds.
 	hung = silence{checks: 6, limit: 10 * time.Second, pause: 5 * time.Second}
-	// writeless is the silence of a primary's writes after which it is: minutes, since a large transaction or VACUUM may take one.
+	// writeless is how long a primary may accept no writes before it is restarted: minutes, since a large transaction
+	// or VACUUM may take that long.
 	writeless = silence{checks: 20, limit: 10 * time.Second, pause: 5 * time.Second}
 )
 
-// hangs reports whether a process left its health checks without an answer before ctx was done. A check does not count while
-// the disk hangs: the process could not even be killed, and its next one would hang as well.
+// hangs reports whether a process became silent to health checks before ctx was done. A check does not count while the
+// disk hangs: the process could not even be killed, and the next one would hang as well.
 func (s *Server) hangs(ctx context.Context, r *run) bool {
 	disk, limits := diskCheck{dir: s.Dir}, s.hung.or(hung)
 	client := &http.Client{Timeout: limits.limit}
@@ -31,7 +32,7 @@ func (s *Server) hangs(ctx context.Context, r *run) bool {
 	return limits.await(ctx, func() bool { return timedOut(ctx, client, r.asked+healthPath) && disk.answers(limits.limit) })
 }
 
-// or is the usual silence unless there is another one.
+// or returns s if it is set, else the usual silence.
 func (s silence) or(usual silence) silence {
 	if s.checks > 0 {
 		return s

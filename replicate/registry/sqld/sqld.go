@@ -59,8 +59,9 @@ type Config struct {
 // its key.
 type TLSFiles struct{ CA, Cert, Key string }
 
-// The log of a large database is cut at logMegabytes (MB), not at sqld's own 200: sqld keeps each part as a snapshot, and merges
-// 33 of them into one, so that with larger parts a few pushes would take more than the registry's size.
+// The log of a database of at least largeBytes is cut at logMegabytes (MB) instead of sqld's own 200. sqld keeps each
+// part as a snapshot, and merges 33 of them into one, so that with larger parts a few pushes would take more room than
+// the registry.
 const (
 	largeBytes   = 1 << 30
 	logMegabytes = 5
@@ -90,8 +91,8 @@ func (c *Config) arguments() []string {
 // File is the path of a server's database.
 func File(dir string) string { return filepath.Join(dir, "dbs", "default", "data") }
 
-// OfServer reports whether a path leads to the database of a server, to which that server alone writes: what others write
-// is not in its log, so that replicas never get it, and later pushes fail on it.
+// OfServer reports whether a path leads to the database of a server. Only that server may write to it: what others
+// write is not in its log, so replicas never get it, and later pushes fail because of it.
 func OfServer(path string) bool {
 	path, err := filepath.EvalSymlinks(path)
 	if err == nil {

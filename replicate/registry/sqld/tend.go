@@ -17,19 +17,18 @@ const (
 	askLimit  = 2 * time.Second
 )
 
-// tend restarts a replica whose next database was fetched, one whose file is damaged (see header), one that hangs (see
-// silence), one that has more than its primary, and one that has lost its database, which is a defect of sqld 0.24. A primary that
-// was killed starts a new log, and its replicas remove their files to copy it. When SQLite removes
-// one of those files at the same moment, as it does when a connection closes, sqld drops the
-// database: it answers 404 and does not follow the primary until it is restarted. It logs one of
-// signs then. tend verifies that with a request without a token, to which a healthy replica with
-// tokens answers 401.
+// tend restarts a replica whose next database was fetched, whose file is damaged (see header), that hangs (see
+// silence), that is ahead of its primary, or that has lost its database. The last is a defect of sqld 0.24. A primary
+// that was killed starts a new log, and its replicas remove their files to copy it. When SQLite removes one of those
+// files at the same moment, as it does when a connection closes, sqld drops the database: it answers 404 and does not
+// follow the primary until it is restarted. It then logs one of signs. tend verifies this with a request without a
+// token, to which a healthy replica with tokens answers 401.
 func (s *Server) tend(r *run) {
 	file := &header{path: File(s.Dir)}
 	defer file.close()
 	_ = file.gone()            // remembers that it had a header, however soon it is lost
-	var again <-chan time.Time // when a copy that came too soon after another may begin
-	var damaged os.FileInfo    // the file to be copied then
+	var again <-chan time.Time // fires when a copy that came too soon after another may begin
+	var damaged os.FileInfo    // the damaged file that is then copied anew
 	look := time.NewTicker(lookPause)
 	defer look.Stop()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -57,7 +56,7 @@ func (s *Server) tend(r *run) {
 			s.restart(r, "starting again with the database that was copied", os.Kill, func() error { return s.placeFetched(begin) })
 			return
 		case <-r.relay.isAhead():
-			if s.untilCopy(time.Now()) <= 0 { // else it is told again
+			if s.untilCopy(time.Now()) <= 0 { // otherwise the primary says it again later
 				s.noteCopy(time.Now())
 				s.restart(r, "the replica has more than its primary, whose directory was set back: it is removed, and copied anew", os.Kill, s.discard)
 				return

@@ -26,11 +26,11 @@ const (
 	busyPause = 100 * time.Millisecond
 )
 
-// restartHung starts a primary again that hangs, and one that accepts no writes any more, which is a defect of sqld 0.24: a
-// connection that waits to write while another one waits to checkpoint is told that the database is locked when the
-// transaction before both is ended by its limit of 5 s. It keeps its place in the queue of writers, and if it is closed by
-// then, every later write waits for it for ever, while reads and health checks are answered. One whose disk hangs is left
-// alone, as in hangs, and would begin a new log for nothing.
+// restartHung restarts a primary that hangs, or that accepts no writes any more because of a defect of sqld 0.24.
+// There, one connection waits to write while another one waits to checkpoint; when the transaction before both reaches
+// its limit of 5 s and is ended, the first is told that the database is locked. It keeps its place in the queue of
+// writers. If it is closed by then, every later write waits for it for ever, while reads and health checks are
+// answered. A primary whose disk hangs is left alone, as in hangs: it would begin a new log for nothing.
 func (s *Server) restartHung(r *run) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -54,11 +54,11 @@ func (s *Server) restartHung(r *run) {
 // diskCheck asks the disk of a directory whether it writes.
 type diskCheck struct {
 	dir     string
-	pending chan struct{} // closed when the write ends that the disk was asked for last; nil for none
+	pending chan struct{} // closed when the last write to the disk has ended; nil if none was begun
 }
 
-// answers reports whether the disk ends a write within limit, well or with an error. There is one write at a time. It must
-// not be called concurrently.
+// answers reports whether the disk completes a write within limit, with or without an error. There is one write at a
+// time. It must not be called concurrently.
 func (d *diskCheck) answers(limit time.Duration) bool {
 	if d.pending == nil {
 		d.pending = make(chan struct{})
@@ -93,8 +93,8 @@ type writeCheck struct {
 	seen os.FileInfo        // the log at the last check
 }
 
-// letCheck prepares a primary for checks: where it asks for tokens, it also accepts those of a key that only this process has.
-// Of a key file that is no PEM, beside whose key there can't be another, nothing is checked.
+// letCheck prepares a primary for checks: if it asks for tokens, it is made to accept also those of a key that only
+// this process has. If the key file is not PEM, another key can't be put beside its own, and nothing is checked.
 func letCheck(config *Config) (*writeCheck, error) {
 	w := &writeCheck{log: primaryLog(config.Dir)}
 	if config.JWTKeyFile == "" {
@@ -124,8 +124,8 @@ func letCheck(config *Config) (*writeCheck, error) {
 	return w, nil
 }
 
-// stuck reports whether nothing was written since the last check, and a transaction that would write does not begin within
-// limit. On a nil *writeCheck it does not. It must not be called concurrently.
+// stuck reports whether nothing was written since the last check and a transaction that would write does not begin
+// within limit. It is false for a nil *writeCheck. It must not be called concurrently.
 func (w *writeCheck) stuck(ctx context.Context, url string, limit time.Duration) bool {
 	if w == nil {
 		return false
@@ -144,8 +144,9 @@ func sameLog(before, now os.FileInfo) bool {
 	return os.SameFile(before, now) && before.Size() == now.Size() && before.ModTime().Equal(now.ModTime())
 }
 
-// begin begins a transaction that would write, for which sqld 0.24 asks only for a token that may read, and rolls it back. Told that the database is locked, it asks again by the same
-// connection, lest it leaves its place in the queue to nobody; see restartHung.
+// begin begins a transaction that would write, and rolls it back. sqld 0.24 accepts a token that may only read for
+// this. If it is told that the database is locked, it tries again on the same connection, so that its place in the
+// queue of writers is not left to a closed connection; see restartHung.
 func (w *writeCheck) begin(ctx context.Context, url string) error {
 	token := ""
 	if w.key != nil {

@@ -17,18 +17,18 @@ type Written struct {
 	Records int               // of all files
 	Counts  []counts          // by outcome: New, Changed or Unchanged
 	Missing [][]record.Reject // records that lack what a new row must have
-	// Contradictions are those of companies and LLPs.
+	// Contradictions counts contradictions of companies and LLPs.
 	Contradictions []Contradiction
 }
 
-// Contradiction counts the records of a file that give another value than the first one with their key in it.
+// Contradiction counts the records of a file that contradict the file's first record with the same key.
 type Contradiction struct {
 	Records int64  `json:"rows"`
-	Line    int    `json:"first_line,omitempty"` // of the first of them
+	Line    int    `json:"first_line,omitempty"` // of the first contradicting record
 	What    string `json:"first,omitempty"`      // what that contradicts, as "status of U55101GA2006PTC900001"
 }
 
-// Add adds those of another part of the same file.
+// Add adds the contradictions of another part of the same file.
 func (c *Contradiction) Add(other Contradiction) {
 	if c.Records == 0 || other.Records > 0 && other.Line < c.Line {
 		c.Line, c.What = other.Line, other.What
@@ -36,7 +36,7 @@ func (c *Contradiction) Add(other Contradiction) {
 	c.Records += other.Records
 }
 
-// NewWritten has no counts of a number of files.
+// NewWritten makes counts for a number of files, all 0.
 func NewWritten(files int) *Written {
 	return &Written{
 		Counts: make([]counts, files), Missing: make([][]record.Reject, files), Contradictions: make([]Contradiction, files),
@@ -75,10 +75,11 @@ func (s *Store) ApplyBatch(records []record.Entry, asOf string, w *Written) erro
 	return nil
 }
 
-// noteContradictions compares the records of one key with the first one of their file. Those of a file are neighbours.
+// noteContradictions compares the records of one key with the first one of the same file. Records of a file are
+// neighbours.
 func (w *Written) noteContradictions(group []record.Entry) {
 	if !slices.Contains(record.Searched, group[0].Table) {
-		return // persons have several offices
+		return // a person may hold several offices
 	}
 	first := &group[0]
 	for i := range group[1:] {

@@ -59,7 +59,7 @@ func (d *draft) take() error {
 	if err != nil || heldErr != nil || !os.SameFile(named, held) {
 		return sqlite3.BUSY
 	}
-	if d.hasTarget() { // that run was quicker, and has made the registry
+	if d.hasTarget() { // the other run was faster, and has made the registry
 		return errors.Join(sqlite3.BUSY, os.Remove(d.path()))
 	}
 	if err := removeBeside(d.path()); err != nil {
@@ -87,11 +87,11 @@ const (
 	draftFinal  = `PRAGMA journal_mode=wal`
 )
 
-// errMadeMeanwhile means that something else has made the registry while a draft was written.
+// errMadeMeanwhile means that another process made the registry while a draft was written.
 var errMadeMeanwhile = errors.New("another process has made this file meanwhile, and it stays as it is: run the same import again, into that")
 
-// publish makes the draft the registry, durably, unless there is one by now. The database must be closed. A WAL left behind by a
-// removed registry is deleted first: SQLite would otherwise apply it to the new file.
+// publish makes the draft the registry, durably, unless there is a registry by now. The database must be closed. A WAL
+// left behind by a removed registry is deleted first: SQLite would otherwise apply it to the new file.
 func (d *draft) publish() error {
 	if d.hasTarget() {
 		return fmt.Errorf("complete %s: %w", d.target, errMadeMeanwhile)

@@ -16,7 +16,7 @@ type address struct {
 	state      record.Value
 	pincode    record.Value
 	district   string
-	oddPincode bool // a number that is no pincode stands at its place
+	oddPincode bool // there is a number at the pincode's place that is not a pincode
 }
 
 // named returns the district that the address names, as the post office directory spells it: in the
@@ -95,8 +95,8 @@ func parseAddress(s string) address {
 	return address{line: joinLines(splitLines(s))}
 }
 
-// isCurrent reports whether an address has its pincode, or what stands for none, in its last part, or the state before that.
-// Else the parts are separated otherwise, and the last one is more.
+// isCurrent reports whether an address has its pincode, or what stands for none, in its last part, or the state before
+// that. If not, its parts are separated in another way, and the last one has more in it.
 func isCurrent(s string) bool {
 	parts := strings.Split(s, ",")
 	n := len(parts) - 1
@@ -104,7 +104,7 @@ func isCurrent(s string) bool {
 	return isNone(rest) || !strings.ContainsFunc(rest, unicode.IsLetter) || n > 0 && states[squash(parts[n-1])] != ""
 }
 
-// cellLines writes the lines of a spreadsheet's cell as one, with the blanks that web pages keep as others.
+// cellLines joins the lines in a spreadsheet's cell, and turns the no-break spaces of web pages into spaces.
 var cellLines = strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ", "\u00a0", " ")
 
 // parseCurrentAddress splits an address of the current export, without its "-India".
@@ -136,7 +136,7 @@ func parseCurrentAddress(s string) address {
 		if city != "" || pincode.Kind == record.Null {
 			a.city = cityName(city, a.state.Text)
 			break
-		} // else the city's position holds only a pincode, and the city comes before it
+		} // otherwise this is only a pincode, and the city comes before it
 	}
 	if a.city.Kind == record.Null { // the district is the only place that the address names
 		a.city = cleanValue(a.district)
@@ -181,9 +181,9 @@ func parseOlderAddress(s string) (a address, ok bool) {
 	return a, true
 }
 
-// parseLetterAddress splits an address as people write it, with a pincode or the country; ok is false if the last part
-// before them is not the name of a state. The city comes before it, but where it is a city itself, as in "…, Okhla, New
-// Delhi - 110020": it stays the last line then.
+// parseLetterAddress splits an address as people write it, with a pincode or the country at the end; ok is false if the
+// part before these is not the name of a state. The part before the state is the city. If the state is a city itself,
+// as in "…, Okhla, New Delhi - 110020", that part stays the last line.
 func parseLetterAddress(s string) (a address, ok bool) {
 	body, pincode := cutPincode(withoutCountry(s))
 	parts := strings.Split(withoutCountry(body), ",")
@@ -212,7 +212,7 @@ func parseLetterAddress(s string) (a address, ok bool) {
 	return a, true
 }
 
-// withoutCountry cuts off the last part of an address if it is the country, and the signs before it.
+// withoutCountry cuts off the last part of an address if it is the country, with the punctuation before it.
 func withoutCountry(s string) string {
 	const signs = " ,.-"
 	s = strings.TrimRight(s, signs)
@@ -246,7 +246,7 @@ func joinLines(lines []string, place ...string) record.Value {
 	return record.TextOf(strings.Join(lines, ", "))
 }
 
-// isSamePlace compares the Latin letters and digits of two names, or, where they have none, all of them.
+// isSamePlace compares two names by their Latin letters and digits or, if they have none, by all characters.
 func isSamePlace(a, b string) bool {
 	if key := squash(a); key != "" {
 		return key == squash(b)
@@ -254,7 +254,7 @@ func isSamePlace(a, b string) bool {
 	return a != "" && a == b
 }
 
-// joinHalves writes a pincode at the end of a place as one number, such as "Panaji 403 001".
+// joinHalves writes a pincode at the end of a place without the space in it: "Panaji 403 001".
 func joinHalves(place string) string {
 	n := len(place) - 7
 	if n < 0 || n > 0 && isDigits(place[n-1:n]) || place[n+3] != ' ' && place[n+3] != '-' || !isDigits(place[n:n+3]) || !isDigits(place[n+4:]) {
@@ -263,8 +263,8 @@ func joinHalves(place string) string {
 	return place[:n+3] + place[n+4:]
 }
 
-// cutPincode splits a pincode off the end of a text, such as "..., Delhi - 110001", "Panaji 403 001" or "Delhi PIN No:110001".
-// The number of something else, such as "Survey No. 123456" or "Office No. 401-404", is none.
+// cutPincode splits a pincode off the end of a text, such as "..., Delhi - 110001", "Panaji 403 001" or "Delhi PIN
+// No:110001". A number of something else, such as "Survey No. 123456" or "Office No. 401-404", is not a pincode.
 func cutPincode(s string) (string, record.Value) {
 	const before = " -,.:"
 	s = strings.TrimSpace(s)
@@ -301,7 +301,7 @@ var (
 	numberWords = append([]string{"no", "nos", "number", "hno", "box"}, phoneWords...)
 )
 
-// cutWord cuts off the last word of a text if it is one of words, and the signs before it.
+// cutWord cuts off the last word of a text if it is one of words, with the signs before it.
 func cutWord(s, signs string, words []string) string {
 	for _, word := range words {
 		if cut, ok := cutSuffixFold(s, word); ok && (cut == "" || strings.ContainsRune(signs, rune(cut[len(cut)-1]))) {

@@ -118,7 +118,7 @@ func (s *sheet) email(text string) record.Value {
 	return v
 }
 
-// address reads the column of the address. A number at the pincode's place that is none is counted.
+// address reads the column of the address. A number at the pincode's place that is not a pincode is counted.
 func (s *sheet) address() address {
 	a := parseAddress(s.get(fieldAddress))
 	if a.oddPincode {
@@ -127,7 +127,7 @@ func (s *sheet) address() address {
 	return a
 }
 
-// state reads the column of the state, else of the address. What can't be one is counted.
+// state reads the column of the state or, without one, takes the address's. What can't be a state is counted.
 func (s *sheet) state(a address) record.Value {
 	text := s.get(fieldState)
 	v := stateName(text)
@@ -170,8 +170,8 @@ type reading struct {
 	err    error
 }
 
-// of returns a field of the current row, without a leading apostrophe (a spreadsheet's mark for text) and signs that can't be seen, never
-// parts of a date or amount, and remembers its column for a reject.
+// of returns a field of the current row, and remembers its column for a reject. It drops a leading apostrophe (a
+// spreadsheet's mark for text) and invisible characters, which are never part of a date or an amount.
 func (r *reading) of(s *sheet, f field) string {
 	r.sheet, r.column = s, f
 	return strings.TrimPrefix(visible(s.get(f)), "'")
@@ -200,7 +200,8 @@ func (r *reading) name(s string) record.Value {
 	return v
 }
 
-// maxName is the most characters of a name. The longest real one has under 200; a search answers up to ten of them.
+// maxName is the most characters of a name. The longest real one has under 200; one answer to a search has up to ten
+// names.
 const maxName = 1000
 
 func (r *reading) status(parse func(string) (string, error), s string) record.Value {
@@ -216,7 +217,7 @@ func (r *reading) date(s string) record.Value {
 	return r.check(v, err, s)
 }
 
-// past refuses a day of incorporation after the date of the files.
+// past refuses a date of incorporation after the date of the files.
 func (r *reading) past(v record.Value) record.Value {
 	if v.Kind == record.Text && v.Text > r.dates.asOf {
 		_ = r.check(v, errToCome, v.Text)
@@ -252,7 +253,7 @@ func (r *reading) check(v record.Value, err error, s string) record.Value {
 	return v
 }
 
-// daySerial is how many digits a spreadsheet's number of a day has, from 1927 to 2173.
+// daySerial is how many digits a spreadsheet's day number has, for days from 1927 to 2173.
 const daySerial = 5
 
 // asRejection distinguishes a rejected row from an I/O or system error.

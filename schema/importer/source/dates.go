@@ -28,16 +28,16 @@ type dateReader struct {
 	order *dateOrder
 }
 
-// dateOrder counts, to detect swapped months and days, a file's dates with slashes, which are read month
-// first, its other dates, which are read day first, and those that begin with a year of four digits, whose month comes next.
-// Of dates with a year of two digits, which is read last, it counts those whose first part is the year. It also counts
-// the times of day without a zone. A nil dateOrder counts nothing.
+// dateOrder counts a file's dates to detect swapped months and days: slashes has dates with slashes, which are read
+// month first; others has those that are read day first; yearFirst has those that begin with a year of four digits,
+// whose month comes next. Dates with a year of two digits are read year last; years counts those whose first part is
+// the year. dateOrder also counts the times of day without a zone. A nil dateOrder counts nothing.
 type dateOrder struct {
 	slashes, others, yearFirst, years orderCount
-	isGiven                           bool // by the format, as of documents: a date to come is a mistake of its own
+	isGiven                           bool // the format fixes the order, as in documents: a future date is then a mistake by itself
 
 	times, evenings int    // times of day without a zone, and those that are 18:30
-	evening         string // one of the dates with these
+	evening         string // one of the dates with such a time
 }
 
 // orderCount counts dates that are valid as read, dates that are valid only with month and day swapped,
@@ -46,10 +46,11 @@ type orderCount struct {
 	asRead, swapped, either int
 	example                 string // one of the swapped dates
 	ambiguous               string // one that is valid in either order
-	months                  int    // of those that are valid as read: a bit for each month
+	months                  int    // of the dates that are valid as read: a bit for each month
 }
 
-// note counts a date whose year has four digits or comes last. yearText is its year as written, isFirst whether it comes first.
+// note counts a date whose year has four digits or comes last. yearText is its year as written; isFirst says that it
+// comes first.
 func (d dateReader) note(s, sign string, isFirst bool, yearText, monthText, dayText string) {
 	month, day := smallNumber(monthText), smallNumber(dayText)
 	if d.order == nil || month < 1 || day < 1 || month > 31 || day > 31 {
@@ -80,8 +81,8 @@ func (d dateReader) note(s, sign string, isFirst bool, yearText, monthText, dayT
 	}
 }
 
-// noteYear counts a date whose first and last parts have two digits: the year is the one of them that agrees with the
-// identifier's year (0 if none), or is no day.
+// noteYear counts a date whose first and last parts have two digits. The year is the one that agrees with the
+// identifier's year (0 if there is none), or that can't be a day.
 func (d dateReader) noteYear(s, first, third string, year int) {
 	one, other := smallNumber(first), smallNumber(third)
 	if d.order == nil || len(first) != 2 || len(third) != 2 || one < 0 || other < 0 {
@@ -104,7 +105,7 @@ func (d dateReader) noteYear(s, first, third string, year int) {
 	}
 }
 
-// isToCome reports whether a date is after the day of the file.
+// isToCome reports whether a date is after the date of the file.
 func (d dateReader) isToCome(yearText string, month, day int) bool {
 	year, err := strconv.Atoi(yearText)
 	return err == nil && len(yearText) == 4 && formatDate(year, month, day) > d.asOf
@@ -132,9 +133,10 @@ func (o *dateOrder) check() error {
 
 func (c *orderCount) isSwapped() bool { return c.swapped > c.asRead && c.either > 0 }
 
-// checkForms fails if nearly all dates of one form have days up to the twelfth, and nearly all of another form later ones: a
-// spreadsheet of another country took DD-MM-YYYY for MM-DD-YYYY where it could, wrote these dates in its own form, and left the others.
-// A list of one month whose first days have another form is none of these.
+// checkForms fails if nearly all dates of one form have days up to the twelfth, and nearly all of another form have
+// later ones. Then a spreadsheet with another country's settings took DD-MM-YYYY for MM-DD-YYYY where it could, wrote
+// these dates in its own form, and left the others. A list of one month whose first days have another form does not
+// count.
 func (o *dateOrder) checkForms() error {
 	forms := []*orderCount{&o.slashes, &o.others, &o.yearFirst}
 	for _, changed := range forms {
@@ -149,10 +151,10 @@ func (o *dateOrder) checkForms() error {
 }
 
 const (
-	// fewestSwapped is how many dates tell a spreadsheet's mistake. By chance, ten days of one form and ten of the other are
-	// so in one of a million files.
+	// fewestSwapped is how many dates prove such a mistake. Ten days of one form and ten of the other are so by chance
+	// in one of a million files.
 	fewestSwapped = 10
-	// fewOf is the part of a form's dates, one of so many, that counts as nearly none.
+	// fewOf says what counts as nearly none: less than one in so many of a form's dates.
 	fewOf = 10
 )
 
@@ -160,14 +162,13 @@ func (c *orderCount) isEarly() bool { return c.either >= fewestSwapped && c.eith
 
 func (c *orderCount) isLate() bool { return c.asRead >= fewestSwapped && c.asRead > fewOf*c.either }
 
-// parse returns a date as YYYY-MM-DD. The separator tells the order of the parts: YYYY-MM-DD
-// DD-MM-YY, DD-MM-YYYY, DD-Mon-YYYY, also with dots, and with slashes M/D/YYYY, as spreadsheets
-// write it, YYYY/MM/DD or DD/Mon/YYYY; with blanks the month is a word. A time after it is dropped, but see isMidnightOfIndia. No value is NULL, and
-// neither is one of emptyDates unless the record's identifier has its year.
+// parse returns a date as YYYY-MM-DD. The separator tells the order of the parts: YYYY-MM-DD, DD-MM-YY, DD-MM-YYYY or
+// DD-Mon-YYYY, also with dots; with slashes M/D/YYYY, as spreadsheets write it, YYYY/MM/DD or DD/Mon/YYYY; with blanks
+// the month is a word. A time after it is dropped, but see isMidnightOfIndia. No value is NULL, and so is one of
+// emptyDates unless the record's identifier has its year.
 //
-// A two-digit year means year, which the record's identifier gives (0 if none), if that ends in
-// the two digits. Otherwise it is the latest year for which the date is not after the file's
-// as-of date.
+// A two-digit year means year, which the record's identifier gives (0 if none), if that ends in the two digits.
+// Otherwise it is the latest year for which the date is not after the file's as-of date.
 func (d dateReader) parse(s string, year int) (record.Value, error) {
 	v, err := d.read(s, year)
 	if err == nil && emptyDates[v.Text] && v.Text[:4] != strconv.Itoa(year) {
@@ -176,7 +177,7 @@ func (d dateReader) parse(s string, year int) (record.Value, error) {
 	return v, err
 }
 
-// read is parse, also of emptyDates.
+// read is parse without the rule for emptyDates.
 func (d dateReader) read(s string, year int) (record.Value, error) {
 	s = strings.TrimSpace(s)
 	if isNone(s) || s == "0" {
@@ -244,11 +245,11 @@ func isWeekday(s string) bool {
 	return false
 }
 
-// emptyDates are dates that programs write for none, such as the first days of calendars, spreadsheets and clocks.
+// emptyDates are dates that programs write for no date, such as the first days of calendars, spreadsheets and clocks.
 var emptyDates = map[string]bool{"0001-01-01": true, "1899-12-30": true, "1899-12-31": true, "1900-01-01": true, "1970-01-01": true}
 
-// timeAfter returns where the time of day after a date begins, with its sign, a blank or T; 0 for none. It comes after a digit:
-// the T of OCT is none.
+// timeAfter returns where the time of day after a date begins, with its separator, a blank or T; 0 if there is none.
+// The separator comes after a digit, so the T of OCT is not one.
 func timeAfter(s string) int {
 	for i := 1; i < len(s); i++ {
 		if (s[i] == ' ' || s[i] == 'T') && isDigits(s[i-1:i]) && isTime(s[i+1:]) {
@@ -266,8 +267,8 @@ func isTime(s string) bool {
 	return strings.Contains(s, ":") && strings.Trim(s, "0123456789:.+ AMPZampz") == ""
 }
 
-// isMidnightOfIndia reports whether s is the time of UTC at which a day begins in India: programs write a date
-// without a time of day so, as 2006-02-22T18:30:00.000Z, or +00:00 for the zone, for 23 February.
+// isMidnightOfIndia reports whether s is the UTC time at which a day begins in India. Some programs write a date
+// without a time in this way: 2006-02-22T18:30:00.000Z, perhaps with +00:00, for 23 February.
 func isMidnightOfIndia(s string) bool {
 	s = strings.ToUpper(s)
 	for _, zone := range []string{"Z", "UTC", "GMT", "+00:00", "+0000"} {
@@ -279,8 +280,8 @@ func isMidnightOfIndia(s string) bool {
 	return false
 }
 
-// noteTime counts the time of a date, if it has no zone: that at which a day begins in India has lost it. Spreadsheets write it
-// as 18:30 and 6:30:00 PM, too.
+// noteTime counts the time of a date if it has no zone. If it is the UTC time at which a day begins in India, its zone
+// was lost. Spreadsheets also write that as 18:30 and 6:30:00 PM.
 func (d dateReader) noteTime(s, time string) {
 	time = strings.ToUpper(time)
 	if d.order == nil || strings.Trim(time, "0123456789:. AMP") != "" {
@@ -316,7 +317,7 @@ func orderParts(sign, first, second, third string) (year, month, day string) {
 	switch {
 	case len(first) == 4:
 		return first, second, third
-	case sign == "/" && isDigits(second): // else it is the month, as a word
+	case sign == "/" && isDigits(second): // otherwise it is the month, as a word
 		return third, first, second
 	}
 	return third, second, first

@@ -75,8 +75,8 @@ func districtIn(text, state string) string {
 // longestCode is the length of the register's longest state code, five letters, with its brackets.
 const longestCode = 7
 
-// districtKey squashes a text without a state's code in brackets, as in "Raigarh(MH)", and takes a name
-// that is written twice once.
+// districtKey squashes a text without a state's code in brackets, as in "Raigarh(MH)". A name that is
+// written twice counts once.
 func districtKey(text string) string {
 	if open := strings.LastIndexByte(text, '('); open > 0 && strings.HasSuffix(text, ")") && len(text)-open <= longestCode {
 		text = text[:open]

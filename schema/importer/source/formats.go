@@ -17,20 +17,21 @@ type format struct {
 	// those are never written to the rejects file.
 	personal bool
 	required []field
-	// usual columns are not required, but if one is missing, the publisher probably named it differently.
+	// usual columns are not required; but if one is missing, the publisher has probably named it differently.
 	usual   []field
 	columns map[string]field // by squashed header
 	// portal has the column names of the MCA portal's company page that are not in columns.
 	portal map[string]field
-	// instead has names of columns that count where none has the field's own name.
+	// instead has names that count for a field if no column has the field's own name.
 	instead map[string]field
-	// spare has names of other publishers. They count only for a field that no column has by a name above, that is
-	// not required, and that one column alone has: a file that was read without them is read with them.
+	// spare has names that other publishers use. They count for a field only if it is not required, no column has it by
+	// a name above, and exactly one column has it by a name here. A file that was read without them is still read with
+	// them.
 	spare map[string]field
-	// others are more of these. They count only for a field that no column has by a name in spare.
+	// others has more such names. They count for a field only if no column has it by a name in spare.
 	others map[string]field
-	// blankEnd has the fields that a row may lack at its end, but for a row with which the file is cut off: they are empty in
-	// most rows, and where they are in sixteen rows running, spreadsheets leave them out.
+	// blankEnd has the fields that may be missing at the end of a row, except in a row where the file is cut off. They
+	// are empty in most rows, and if they are empty in sixteen rows running, spreadsheets leave them out.
 	blankEnd []field
 	// take turns the current row into a record, or returns a *rejection or an *omission. A
 	// post office, which is counted instead, gives a record without a table.
@@ -241,13 +242,13 @@ var formats = []*format{
 	companyFormat, PincodeFormat, llpFormat, llpListFormat, partnerFormat, appointmentFormat, directorFormat, contactFormat,
 }
 
-// maxHeaderShown is how much of an unknown header an error shows, in bytes: any official one.
+// maxHeaderShown is how much of an unknown header an error shows, in bytes: enough for any official one.
 const maxHeaderShown = 600
 
 var errHeader = errors.New("the header is not that of a known format")
 
-// recognise finds the format of a header and the column of each of its fields. A format that needs one of its names in instead has
-// the header only if no other has it without.
+// recognise finds the format of a header and the column of each of its fields. A format that needs a name from instead
+// is chosen only if no other fits without one.
 func recognise(header []string) (*format, []int, error) {
 	advice := "docs/import-formats.md"
 	for _, places := range []func(*format, []string) ([]int, error){(*format).ownPlaces, (*format).places} {
@@ -306,8 +307,8 @@ func mayBeHeader(raw string) bool {
 	return false
 }
 
-// isCompanies reports whether a header with the columns of contacts, at these places, has so many others of companies that it
-// belongs to a list of them without their status, such as the MCA's monthly ones.
+// isCompanies reports whether a header with the columns of contacts, at these places, has so many columns of companies
+// that it belongs to a list of companies without their status, such as the MCA's monthly ones.
 func isCompanies(header []string, contacts []int) bool {
 	companies, err := companyFormat.places(header)
 	if err != nil || contacts[fieldCIN] < 0 || contacts[fieldEmail] < 0 || companies[fieldName] < 0 || contacts[fieldPhone] >= 0 || contacts[fieldWebsite] >= 0 {
@@ -407,7 +408,8 @@ func placeOnce(header []string, places []int, meaning func(name string) (field, 
 	return nil
 }
 
-// placeSpare adds the columns that only spare names and, for fields that it names no column of, those that others or reworded do.
+// placeSpare adds the columns that only spare names or, for fields without such a column, that others or reworded
+// names.
 func (f *format) placeSpare(header []string, places []int) {
 	spare, others := map[field][]int{}, map[field][]int{}
 	for i, name := range header {
@@ -437,11 +439,13 @@ var wordsOfNames = map[string]string{
 	"regn": "registration", "regd": "registered", "incorp": "incorporation", "dt": "date", "auth": "authorised", "co": "company",
 }
 
-// dateForm matches the form of dates after a column's name, if it is the one in which dates with its sign are read (dateReader.parse).
+// dateForm matches a form of dates after a column's name, if dates with its separator are read in that form
+// (dateReader.parse).
 var dateForm = regexp.MustCompile(`(?i)^\s*(d?d[-.]m{1,3}[-.]yy(yy)?|m?m/d?d/yy(yy)?|d?d/mmm/yy(yy)?|yyyy[-./]mm[-./]dd)\s*\)?\s*$`)
 
-// reworded is the field of a column by its name with words in full: "Regd. Office Address", "Auth. Capital (Rs.)", "Date of Regn.
-// (DD-MM-YYYY)". A date in another form, such as DD/MM/YYYY, would be misread: its column has none.
+// reworded is the field of a column by its name with abbreviations in full: "Regd. Office Address", "Auth. Capital
+// (Rs.)", "Date of Regn. (DD-MM-YYYY)". Dates in another form, such as DD/MM/YYYY, would be misread: such a column has
+// no field.
 func (f *format) reworded(name string) (field, bool) {
 	before, after, _ := strings.Cut(name, "(")
 	words := strings.FieldsFunc(strings.ToLower(before), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') })

@@ -9,22 +9,22 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// likelihood counts rows of a file of companies or LLPs whose values can hardly be of their columns, so that swapped columns are not
-// taken: each value alone is a valid one.
+// likelihood counts the rows of a file of companies or LLPs whose values hardly belong in their columns, so that a file
+// with swapped columns is refused: each of its values by itself is valid.
 type likelihood struct {
 	strange             [fieldCount]strangeness
-	names               map[string]string // the first names, and the identifier of the first that has each
+	names               map[string]string // the first names, and the identifier of the first record with each
 	capitals, paidAbove int               // rows with two different capitals, and those whose paid-up one is the greater
 	dates, otherYears   int               // dates of incorporation, and those of another year than the CIN's
-	company             string            // one of these: its CIN and date
-	daysOfYears         int               // those of another year whose day is the CIN's year
-	swapped             string            // one of these, as company
+	company             string            // one of otherYears: its CIN and date
+	daysOfYears         int               // those of otherYears whose day is the CIN's year
+	swapped             string            // one of daysOfYears, in the form of company
 }
 
-// strangeness counts the rows, those with a value in a column, and those whose value hardly is its own.
+// strangeness counts rows, those of them with a value in a column, and those whose value hardly belongs there.
 type strangeness struct {
 	rows, values, strange int
-	example               string // one of these
+	example               string // one of the strange values
 }
 
 const (
@@ -32,8 +32,8 @@ const (
 	fewestRows = 20
 	// firstRows is how many names are looked at, which tell enough.
 	firstRows = 100
-	// smallAmount is more than a capital in lakhs or crores of rupees mostly is. In the official files 9 authorised
-	// capitals of 67,156 are less, and 1,270 paid-up ones of 63,598.
+	// smallAmount is more than most capitals are if they are in lakhs or crores of rupees. In the official files 9
+	// authorised capitals of 67,156 are less, and 1,270 paid-up ones of 63,598.
 	smallAmount = 1000
 	// smallContribution is the same of contributions, which may be as low as partners like.
 	smallContribution = 100
@@ -57,7 +57,7 @@ func (c *strangeness) note(value string, isStrange bool) {
 	}
 }
 
-// isMost reports whether most values of the column are strange, and not only in a few rows that are shifted.
+// isMost reports whether most values of the column are strange, and not only because a few rows are shifted.
 func (c *strangeness) isMost() bool {
 	return c.values >= fewestRows && 2*c.strange > c.values && 10*c.strange > c.rows
 }
@@ -81,7 +81,7 @@ func (l *likelihood) note(s *sheet, cin string, v []record.Value) {
 	}
 }
 
-// noteName counts a name. One without a legal form that several records have may be an activity.
+// noteName counts a name. If several records have the same name without a legal form, it may be an activity.
 func (l *likelihood) noteName(id, name string) {
 	if l.strange[fieldName].rows == firstRows {
 		return
@@ -105,7 +105,7 @@ func (l *likelihood) noteForm(s *sheet, f field, usual map[string]string) {
 	}
 }
 
-// valueOf is a text that is a value, or empty.
+// valueOf returns a text, or "" if it means no value.
 func valueOf(text string) string {
 	if isNone(text) {
 		return ""
@@ -113,7 +113,7 @@ func valueOf(text string) string {
 	return text
 }
 
-// noteAmount counts a capital or a contribution: one above 0 that is less than small is strange.
+// noteAmount counts a capital or a contribution. It is strange if it is above 0 and less than small.
 func (l *likelihood) noteAmount(f field, amount record.Value, small int64) {
 	value := ""
 	if amount.Kind == record.Number && amount.Int > 0 {
@@ -122,8 +122,8 @@ func (l *likelihood) noteAmount(f field, amount record.Value, small int64) {
 	l.strange[f].note(value, amount.Int < small)
 }
 
-// noteState counts the text of the state's column, of which state was read. One with letters that can't be a state is strange, and so is
-// an unknown one beside an address with a known one.
+// noteState counts the text of the state's column, from which state was read. It is strange if it has letters and can't
+// be a state, or if it is unknown while the address has a known state.
 func (l *likelihood) noteState(text string, state record.Value, a address) {
 	isOther := a.state.Kind != record.Null && state != a.state && states[squash(state.Text)] == ""
 	if state.Kind == record.Null {
@@ -155,7 +155,7 @@ func isOfAnotherColumn(name string) bool {
 	return unknown == nil || categories[key] != "" || subCategories[key] != "" || classes[key] != "" || isRegistrar(name)
 }
 
-// ownTexts are the columns whose texts are known in part, by what a file has in them.
+// ownTexts says, for columns of which some texts are known, what a file has in them.
 var ownTexts = map[field]string{
 	fieldName: "names", fieldState: "states", fieldCategory: "categories", fieldSubCategory: "sub-categories", fieldClass: "classes",
 }

@@ -39,8 +39,8 @@ func takeAppointment(s *sheet) (record.Record, error) {
 	return appointment(cin, din, s.get(fieldDesignation), began, ended, s.get(fieldReason)), r.err
 }
 
-// isLikeDate reports whether a text is a date, or only numbers with signs between them, as is one whose day can't be told from
-// its month.
+// isLikeDate reports whether a text is a date, or consists of numbers with separators, like a date whose day can't be
+// told from its month.
 func (s *sheet) isLikeDate(text string) bool {
 	if date, err := (dateReader{asOf: s.dates.asOf}).parse(text, 0); err == nil && date.Kind == record.Text {
 		return true

@@ -85,9 +85,9 @@ func (r *rowReader) hasColumns(text string) bool {
 		len(fields) >= r.needed && strings.TrimSpace(strings.Join(fields[min(r.columns, len(fields)):], "")) == ""
 }
 
-// joinQuoted adds lines to a row until its quoted field is closed. If it never closes, or the row then
-// does not fit the header, or the closing quote does not end a field, the quote was a stray one: the lines after
-// the first are queued, to be read as rows of their own.
+// joinQuoted adds lines to a row until its quoted field is closed. If the field never closes, or the row then does not
+// fit the header, or the closing quote does not end the field, then the quote was a stray one: the lines after the
+// first are queued, to be read as rows of their own.
 func (r *rowReader) joinQuoted(first string, separator byte) (string, error) {
 	start, text, ahead := r.line, first, []line(nil)
 	for len(ahead) < maxRowLines-1 && len(text) < maxRowBytes {
@@ -144,8 +144,8 @@ func (r *rowReader) readLine() (string, error) {
 	}
 }
 
-// opened reports whether a row ends within a quoted field, and by which separator. Until the header is known, a row without the usual
-// one may have any.
+// opened reports whether a row ends within a quoted field, and with which separator. Until the header is known, a row
+// without the usual separator may have any other.
 func (r *rowReader) opened(text string) (separator byte, open bool) {
 	if r.columns > 0 || strings.IndexByte(text, r.separator) >= 0 || isOpen(text, r.separator) {
 		return r.separator, isOpen(text, r.separator)
@@ -182,8 +182,8 @@ func isOpen(text string, separator byte) bool {
 	return false
 }
 
-// closesField reports whether the quoted field with which a line begins ends at its closing quote: what follows is a separator or
-// nothing. Two stray quotes in the same column of two rows would else make one row of both.
+// closesField reports whether the quoted field with which a line begins ends at its closing quote: a separator or
+// nothing must follow. Otherwise two stray quotes in the same column of two rows would join the rows.
 func closesField(line string, separator byte) bool {
 	for {
 		before, rest, closed := strings.Cut(line, `"`)

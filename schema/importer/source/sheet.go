@@ -186,8 +186,8 @@ func (s *sheet) takeRow(r row) error {
 	return nil
 }
 
-// asHeader returns an omission for a row that repeats the header, the error that ends the file for the header of another list, whose rows
-// have their values in other columns, and nil for any other row.
+// asHeader returns an omission for a row that repeats the header, and nil for a row that is not a header. For the
+// header of another list, whose values are in other columns, it returns the error that ends the file.
 func (s *sheet) asHeader(r row) error {
 	if slices.EqualFunc(s.fields, s.header, sameColumn) {
 		return &omission{"repeated header"}
@@ -208,7 +208,8 @@ func (s *sheet) asHeader(r row) error {
 	return nil
 }
 
-// maxHeaderDigits is more than the names of columns have, such as Address1, and less than a record's identifier and date.
+// maxHeaderDigits is more digits than the columns of a header have, such as in Address1, and less than a record's
+// identifier and date have.
 const maxHeaderDigits = 12
 
 func countDigits(s string) (n int) {
@@ -239,8 +240,8 @@ func (s *sheet) settle(r row, err error) error {
 	return err
 }
 
-// fits reports whether the row has a field for every column that is read, but for a blank end, and nothing after
-// the last column.
+// fits reports whether the row has a field for every column that is read, blankEnd aside, and nothing after the last
+// column.
 func (s *sheet) fits() bool {
 	if len(s.fields) < s.rows.needed || s.rows.cutOff && slices.Max(s.places) >= len(s.fields) {
 		return false
@@ -253,8 +254,9 @@ func (s *sheet) fits() bool {
 	return true
 }
 
-// get returns a field of the current row, "" if the file has no such column or the row lacks it, percent-decoded, without entities and without
-// the mark of a text. The formula ="text", which makes a spreadsheet keep text unchanged, is read as that text.
+// get returns a field of the current row, percent-decoded, without entities and without the mark of a text; "" if the file
+// has no such column or the row lacks it. The formula ="text", which makes a spreadsheet keep text unchanged, is read as
+// that text.
 func (s *sheet) get(f field) string {
 	value := withoutEntities(percentDecoded(s.cell(f)))
 	if s.hasMark(value) {
@@ -285,7 +287,7 @@ func (s *sheet) hasMark(value string) bool {
 		(strings.IndexByte("=+-@", value[1]) >= 0 || strings.HasPrefix(s.cell(s.format.required[0]), "'"))
 }
 
-// column is the name of a field's column, for a reject of its value.
+// column is the name of a field's column, to show in the reject of a value.
 func (s *sheet) column(f field) string { return cut(clean(s.header[s.places[f]]), maxColumnShown) }
 
 // maxColumnShown is how much of a column's name a reject shows, in bytes.

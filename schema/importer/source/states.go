@@ -84,7 +84,8 @@ func stateName(s string) record.Value {
 	return record.TextOf(properCase(clean(s)))
 }
 
-// titledState reads a state with what it is, or with its code: "Jammu & Kashmir (UT)", "State of Goa", "Goa (GA)", "IN-GA", "30-Goa", "Goa (30)".
+// titledState reads a state that is written with its kind or its code: "Jammu & Kashmir (UT)", "State of Goa", "Goa
+// (GA)", "IN-GA", "30-Goa", "Goa (30)".
 func titledState(s string) string {
 	key := strings.Trim(squash(s), "0123456789")
 	if name := states[key]; name != "" {
@@ -108,8 +109,8 @@ func titledState(s string) string {
 // maxState is longer than the name of every state, in bytes.
 const maxState = 60
 
-// isNoPlace reports whether s can't be the name of a state, but is perhaps the address or the Registrar, in a row whose values are
-// shifted by a column or where two columns are swapped.
+// isNoPlace reports whether s can't be the name of a state, but may be an address or a Registrar, because two columns
+// are swapped or a row's values are shifted by one.
 func isNoPlace(s string) bool {
 	return len(s) > maxState || strings.ContainsAny(s, ",0123456789") || isFormulaOrError(s) || isOfAnotherColumn(s)
 }
@@ -137,12 +138,14 @@ func rocName(s string) record.Value {
 	return record.TextOf("ROC " + place)
 }
 
-// registrars are the words for a Registrar of Companies. To each of the first joinable, sources join the place ("RoCDelhi").
+// registrars are the ways to write Registrar of Companies. Sources may write the place directly after the first
+// joinable of them ("RoCDelhi").
 var registrars = []string{"roc", "registrar of companies", "office of the registrar of companies", "r.o.c", "r o c", "r. o. c"}
 
 const joinable = 2
 
-// afterRegistrar returns what follows the word for a Registrar with which a text begins, and whether a letter follows at once.
+// afterRegistrar returns what follows the word for a Registrar at the beginning of a text, and whether that begins with
+// a letter.
 func afterRegistrar(s string) (rest string, isJoined, ok bool) {
 	for i, word := range registrars {
 		if len(s) < len(word) || !strings.EqualFold(s[:len(word)], word) {

@@ -67,17 +67,17 @@ func isNone(s string) bool {
 	return noneWords[string(b[:n])]
 }
 
-// isWritten reports whether a sign is a letter or a digit, or a mark of one.
+// isWritten reports whether a character is a letter, a digit, or a mark on one.
 func isWritten(c rune) bool { return unicode.In(c, unicode.L, unicode.M, unicode.N) }
 
-// clean trims s, replaces runs of white space and control characters by one space, the entities of web
-// pages by their characters, repairs typographic signs that a wrong conversion broke (see mendSigns), and leaves out
-// signs that can't be seen.
+// clean trims s, replaces runs of white space and control characters by one space and the entities of web pages by
+// their characters, repairs typographic characters that a wrong conversion broke (see mendSigns), and drops invisible
+// characters.
 func clean(s string) string {
 	if isCleanASCII(s) {
 		return s
 	}
-	for before := ""; s != before; { // each step may bring what another one looks for
+	for before := ""; s != before; { // each step may produce what another one looks for
 		before, s = s, visible(decodedTwice(s))
 		if strings.ContainsRune(s, utf8.RuneError) {
 			s = mendSigns(s)
@@ -103,8 +103,8 @@ func clean(s string) string {
 	return b.String()
 }
 
-// visible returns s without the signs that can't be seen, such as soft hyphens, marks of byte order and of writing direction: they come
-// with what is copied from web pages. The joiners of Indic scripts stay.
+// visible returns s without invisible characters, such as soft hyphens and marks of byte order and writing direction,
+// which come with text copied from web pages. The joiners of Indic scripts stay.
 func visible(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= utf8.RuneSelf && unicode.Is(unicode.Cf, c) && c != '\u200c' && c != '\u200d' {
@@ -114,8 +114,8 @@ func visible(s string) string {
 	}, s)
 }
 
-// percentDecoded returns a text that was encoded for the address of a web page, "A%20%26%20B", as it was. Any other text stays:
-// who encodes it leaves no blank in it.
+// percentDecoded decodes a text that was encoded for a web address, such as "A%20%26%20B". A text with blanks stays as
+// it is: an encoded one has none.
 func percentDecoded(s string) string {
 	if !strings.Contains(s, "%20") || strings.Contains(s, " ") {
 		return s
@@ -127,8 +127,8 @@ func percentDecoded(s string) string {
 	return plain
 }
 
-// decodedTwice returns the text whose UTF-8 was read as Windows-1252, or Latin-1, and written again: "JosÃ©" is "José".
-// Any other text stays: read as bytes, it is no UTF-8.
+// decodedTwice repairs a text whose UTF-8 was read as Windows-1252 or Latin-1 and written as UTF-8 again: "JosÃ©"
+// becomes "José". Any other text stays: its bytes are not UTF-8.
 func decodedTwice(s string) string {
 	b := make([]byte, 0, len(s))
 	for _, c := range s {
@@ -181,10 +181,11 @@ func withoutEntities(s string) string {
 	})
 }
 
-// sheetErrors are what a spreadsheet shows for a formula that failed. Its #N/A is no value.
+// sheetErrors are what a spreadsheet shows for a formula that failed. #N/A is not among them: it means no value.
 var sheetErrors = []string{"#NAME?", "#REF!", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!"}
 
-// isFormulaOrError reports whether s is such an error of a spreadsheet, or a formula in the place of its result, =A2&"x" or =VLOOKUP(A2,B:C,2).
+// isFormulaOrError reports whether s is such an error, or a formula instead of its result, =A2&"x" or
+// =VLOOKUP(A2,B:C,2).
 func isFormulaOrError(s string) bool {
 	s = strings.TrimSpace(s)
 	return slices.Contains(sheetErrors, s) || len(s) > 1 && s[0] == '=' && strings.IndexByte(formulaStarts, s[1]) >= 0
@@ -289,8 +290,8 @@ func withoutRupees(s string) string {
 	return strings.TrimSpace(strings.TrimSuffix(s, "/-"))
 }
 
-// withoutCommas reads the commas of a number: between groups of two or three digits, the last of three, or
-// one as the decimal mark. It reports false for any other, which could be either.
+// withoutCommas reads the commas of a number: they separate groups of two or three digits, the last of three, or a
+// single one is the decimal mark. It reports false for any other number, which could mean either.
 func withoutCommas(s string) (string, bool) {
 	whole, fraction, dotted := strings.Cut(s, ".")
 	groups := strings.Split(whole, ",")
