@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// modes are those of a database's files while it is open.
+// modes returns the file modes of a database's files while it is open.
 func modes(t *testing.T, path string) (list []fs.FileMode) {
 	t.Helper()
 	db, err := OpenPrivate(path)

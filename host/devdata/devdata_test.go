@@ -138,7 +138,6 @@ func TestWhatDevShowsStaysTheSame(t *testing.T) {
 	require.Len(t, nodes, 1)
 }
 
-// TestALostLedgerIsRefused: with a new one dev ran, and its key and its node got 401 for ever.
 // TestAKeyThatWasRevokedOrReplacedIsKnown, since it can't be shown as one that works.
 func TestAKeyThatWasRevokedOrReplacedIsKnown(t *testing.T) {
 	s, stop := start(t, t.TempDir())
@@ -166,6 +165,7 @@ func TestAKeyThatWasRevokedOrReplacedIsKnown(t *testing.T) {
 	require.False(t, works())
 }
 
+// TestALostLedgerIsRefused: with a new ledger dev ran, but its key and its node got 401 for ever.
 func TestALostLedgerIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	s, stop := start(t, dir)

@@ -130,7 +130,7 @@ func TestSnippetsOfTheReadmesRun(t *testing.T) {
 	}
 }
 
-// libraryFolders are those of the client libraries, by the names of their samples.
+// libraryFolders names the folder of each client library by the language name that the samples use.
 var libraryFolders = map[string]string{"go": "go", "python": "python", "javascript": "typescript"}
 
 // installOf is the command in the first line of a program, a comment.

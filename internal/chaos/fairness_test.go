@@ -23,7 +23,8 @@ import (
 // attack is what the nth of the attacker's connections does until ctx ends.
 type attack func(ctx context.Context, p *process, n int)
 
-// fewAddresses are those of an attacker: as few as a limit of 512 connections for each allows.
+// fewAddresses gives the address that an attacker uses for connection n: it has as few addresses as a limit of 512 connections
+// for each allows.
 func fewAddresses(n int) string { return fmt.Sprintf("127.0.0.%d", 2+n/500) }
 
 func manyAddresses(n int) string { return fmt.Sprintf("127.0.%d.%d", 1+n/200, 1+n%200) }

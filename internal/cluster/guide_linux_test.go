@@ -43,7 +43,7 @@ func withoutIndent(block string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(block, indent), "\n"+indent, "\n") + "\n"
 }
 
-// commands are those of the first block that contains a text.
+// commands returns the first block of commands that contains a text.
 func (g *operatorsGuide) commands(contains string) string {
 	g.t.Helper()
 	for _, block := range g.blocks {

@@ -343,7 +343,7 @@ func TestRecordsThatShareABucketAreKeptApart(t *testing.T) {
 	requireSums(t, c)
 }
 
-// requireSums requires that the sums are those of the hashes.
+// requireSums requires that the stored sums of each part are the sums of its hashes.
 func requireSums(t *testing.T, c *sqlite3.Conn) {
 	t.Helper()
 	require.Equal(t, rows(t, c, `SELECT part || ' ' || sum(records) || ' ' || sum(low) || ' ' || sum(high) FROM (

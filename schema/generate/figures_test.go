@@ -23,7 +23,7 @@ type figures struct {
 // officialSize is how many companies the official figures are of: they depend on the number.
 const officialSize = 53_702
 
-// officialFigures are those of the current export (RoC-wise Company Master Data of 2025, 17 files).
+// officialFigures describe the current export (RoC-wise Company Master Data of 2025, 17 files).
 // docs/performance.md has them, too.
 var officialFigures = figures{
 	words: map[int]float64{10: 0.0308, 30: 0.0098, 100: 0.0036, 300: 0.00108, 1000: 0.00028, 2000: 0.00013, 3000: 0.00009, 5000: 0.00006},

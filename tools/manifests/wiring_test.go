@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// flags are those of a command's arguments, by their names.
+// flags returns the flags among a command's arguments: the value of each by its name.
 func flags(args []string) map[string]string {
 	set := map[string]string{}
 	for _, arg := range args {

@@ -337,7 +337,7 @@ func TestPoolsAreOrderedByKindSubjectAndWindow(t *testing.T) {
 	require.Equal(t, pools, sorted)
 }
 
-// TestTimesBefore1970 are those of a clock that was never set.
+// TestTimesBefore1970: a clock that was never set may show such times.
 func TestTimesBefore1970(t *testing.T) {
 	hour := time.Hour.Milliseconds()
 	for millis, want := range map[int64][2]int32{0: {0, 0}, -1: {-1, -1}, -hour: {-1, -1}, -hour - 1: {-2, -1}, -24 * hour: {-24, -1}, -24*hour - 1: {-25, -2}} {

@@ -20,7 +20,7 @@ func readAs[T any](t *testing.T, w *Writer, path string) T {
 	return into
 }
 
-// names are those of the accounts of a page.
+// names returns the names of the accounts of a page.
 func names(p Page[Account]) (list []string) {
 	for _, a := range p.Data {
 		list = append(list, a.Name)

@@ -35,7 +35,7 @@ func traceAll(w *Writer) (*tracing, *tracetest.InMemoryExporter) {
 	return tracer, spans
 }
 
-// attributesOf are those of a span as text.
+// attributesOf returns the attributes of a span as text.
 func attributesOf(s tracetest.SpanStub) map[string]string {
 	all := map[string]string{}
 	for _, a := range s.Attributes {
