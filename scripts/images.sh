@@ -4,8 +4,8 @@
 #
 #     sh scripts/images.sh [VERSION]
 #
-# regedge-centre:VERSION and regedge-edge:VERSION are lists of the images for each architecture; with docker, which keeps
-# lists in a registry alone, they are those of this machine's.
+# regedge-centre:VERSION and regedge-edge:VERSION are lists of the images for each architecture. Docker keeps such lists in a
+# registry alone: with it they are the images for this machine's architecture.
 # The context has regedge for amd64 and arm64, cross-compiled, and sqld for both, pinned by digest in
 # deploy/container/sqld.sha256. REGEDGE_BASE is the base image: Debian 12, or another with bash, env,
 # mkdir and the C library (2.34 or newer).
