@@ -361,6 +361,10 @@ test("an answer that is too long is none", async (t) => {
   const service = await serve(t, endless);
   await assert.rejects(service.client({ maxRetries: 0 }).findLlp("x"), /longer than 1048576 bytes/);
   assert.ok(sent < 1 << 25, `${sent} bytes were sent`);
+  let canceled = false;
+  const body = new ReadableStream({ pull: (stream) => stream.enqueue(new Uint8Array(1 << 18)), cancel: () => void (canceled = true) });
+  await assert.rejects(new Client({ fetch: async () => new Response(body), maxRetries: 0 }).findLlp("x"), UnansweredError);
+  assert.ok(canceled, "its connection is given up");
 });
 
 test("an answer is text, however it is divided", async () => {
