@@ -130,9 +130,12 @@ func TestTheDashboardShowsWhatItsUnitsSay(t *testing.T) {
 			for _, found := range counter.FindAllString(target.Expr, -1) {
 				require.Contains(t, target.Expr, "rate("+found+"[$__rate_interval])", "%s: a counter", p.Title)
 			}
+			require.NotRegexp(t, `\b(?:max|min|avg)\b[^(]*(?:\([^(]*\) *)?\(rate\(`, target.Expr, "%s: rates add up", p.Title)
 			if strings.Contains(target.Expr, "histogram_quantile(") {
-				require.Regexp(t, `by \([^)]*\ble\b`, target.Expr, p.Title)
-				if quantile, named := strings.CutPrefix(target.LegendFormat, "p"); named {
+				require.Regexp(t, `by \([^)]*\ble\b.*\(rate\(\w+_bucket\b`, target.Expr, p.Title)
+				quantile, named := strings.CutPrefix(target.LegendFormat, "p")
+				require.Equal(t, len(p.Targets) > 1, named, "%s: %s", p.Title, target.Expr)
+				if named {
 					require.Contains(t, target.Expr, "histogram_quantile(0."+strings.Trim(strings.ReplaceAll(quantile, ".", ""), "0")+",", p.Title)
 				}
 			}
@@ -176,17 +179,77 @@ func TestLinesOfTheDashboardShowWhatTheyAreCalled(t *testing.T) {
 	}
 }
 
-// TestEachLineOfTheDashboardCanBeTold from those beside it: it has the names of all that its query is divided by.
+// TestPanelsShowTheEdgesThatAreChosen: what edges alone have is of these, and nothing is of the others. The tokens of all end.
+func TestPanelsShowTheEdgesThatAreChosen(t *testing.T) {
+	ofEdges := map[string]bool{}
+	for name, m := range documentedMetrics(t) {
+		ofEdges[name] = m.at == "edge"
+	}
+	shown := 0
+	for _, p := range readDashboard(t).Panels {
+		for _, target := range p.Targets {
+			require.Equal(t, strings.Count(target.Expr, "$edge"), strings.Count(target.Expr, `{instance=~"$edge"`), "%s: %s", p.Title, target.Expr)
+			for _, found := range regexp.MustCompile(`(regedge_\w+)(\{instance=)?`).FindAllStringSubmatch(target.Expr, -1) {
+				if ofEdges[histogramParts.ReplaceAllString(found[1], "")] && p.Title != "Tokens end" {
+					shown++
+					require.NotEmpty(t, found[2], "%s: %s is of all edges", p.Title, found[1])
+				}
+			}
+		}
+	}
+	require.Greater(t, shown, 20)
+}
+
+// documentedMetric is where a metric is, and its labels, by the table of docs/operations.md.
+type documentedMetric struct {
+	at     string
+	labels []string
+}
+
+func documentedMetrics(t *testing.T) map[string]documentedMetric {
+	t.Helper()
+	guide, err := os.ReadFile("../../docs/operations.md")
+	require.NoError(t, err)
+	metrics := map[string]documentedMetric{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(regedge_\\w+)` \\| ([^|]+) \\| [^|]+ \\| ([^|]+) \\|").FindAllStringSubmatch(string(guide), -1) {
+		m := metrics[row[1]]
+		m.at = strings.TrimPrefix(m.at+", "+row[2], ", ")
+		if row[3] != "-" {
+			m.labels = strings.Split(row[3], ", ")
+		}
+		metrics[row[1]] = m
+	}
+	require.Greater(t, len(metrics), 60)
+	return metrics
+}
+
+// TestEachLineOfTheDashboardCanBeTold from those beside it: it has the names of all that its query is divided by, or that its
+// metric is.
 func TestEachLineOfTheDashboardCanBeTold(t *testing.T) {
+	metrics := documentedMetrics(t)
 	for _, p := range readDashboard(t).Panels {
 		for _, target := range p.Targets {
 			divided := groupedBy.FindAllStringSubmatch(target.Expr, -1)
+			if !regexp.MustCompile(`\b(?:sum|count)\b`).MatchString(target.Expr) {
+				for _, label := range metrics[regexp.MustCompile(`regedge_\w+`).FindString(target.Expr)].labels {
+					require.Contains(t, target.LegendFormat, "{{"+label+"}}", "%s: %s", p.Title, target.Expr)
+				}
+			}
+			if regexp.MustCompile(`\bcount\b`).MatchString(target.Expr) {
+				require.NotEmpty(t, divided, "%s: how many of each", p.Title)
+			}
 			for _, labels := range divided {
 				for label := range strings.SplitSeq(labels[1], ", ") {
 					if label != "le" {
 						require.Contains(t, target.LegendFormat, "{{"+label+"}}", "%s: %s", p.Title, target.Expr)
 					}
 				}
+			}
+			for _, label := range legendLabel.FindAllStringSubmatch(target.LegendFormat, -1) {
+				require.True(t, len(divided) == 0 || strings.Contains(divided[0][1], label[1]), "%s: %s has no %s", p.Title, target.Expr, label[1])
+			}
+			if strings.Contains(target.Expr, "process_") {
+				require.Equal(t, "{{instance}}", target.LegendFormat, p.Title)
 			}
 			if summed := strings.Contains(target.Expr, "sum(") || len(divided) > 0; strings.Contains(target.Expr, `instance=~"$edge"`) && !summed {
 				require.Contains(t, target.LegendFormat, "{{instance}}", "%s: %s", p.Title, target.Expr)
