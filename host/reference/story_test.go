@@ -314,6 +314,8 @@ func TestARecordTellsNothingFromNoAndNone(t *testing.T) {
 	for term, want := range map[string]string{"Listed": "no", "Paid-up capital": "₹ 0", "Authorised capital": "₹ 1,23,45,678", "Registrar": "–", "E-mail": "–", "Incorporated": "2015-01-02"} {
 		require.Equal(t, want, value(term), term)
 	}
+	require.Contains(t, p.Eval(`document.querySelector("#outcome").textContent`), " ms round trip")
+	require.NotContains(t, p.Eval(`document.querySelector("#outcome").textContent`), "calls left", "an edge that can't know says nothing of them")
 	require.Equal(t, "STRUCK OFF", p.Eval(`document.querySelector("#record .badge.warn").textContent`))
 	require.Contains(t, p.Eval(`document.querySelector("#record").textContent`), "Directors: none on record.")
 	p.Eval(`company.listed = null, company.paid_up_capital = null, company.status = null, location.hash = "#company/U2", ""`)
