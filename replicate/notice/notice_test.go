@@ -291,6 +291,21 @@ func TestATargetGetsSoManyADay(t *testing.T) {
 	require.Len(t, carrier.got, perDay+2)
 }
 
+// TestAFailedAttemptIsNoneOfADay: what comes to nobody is not too much for them.
+func TestAFailedAttemptIsNoneOfADay(t *testing.T) {
+	outcomes := []notice.Outcome{{Result: "busy"}, {Result: "busy"}, {State: notice.Delivered, Result: "sent"}}
+	o := noticetest.New(t, notice.Way{Channel: notice.Mail, Carrier: scripted{&outcomes}, PerDay: 2})
+	o.SetMail(1, 0)
+	require.NoError(t, o.Test(o.Mail(1)))
+	for range 3 {
+		require.Equal(t, 1, o.Send(notice.Mail))
+		if next := o.Last(o.Mail(1)).Next; next != nil {
+			o.Now = *next
+		}
+	}
+	require.NotNil(t, o.Last(o.Mail(1)).Delivered)
+}
+
 // TestWhatIsRefusedIsGivenUpAndCounted, in the log and in the metrics.
 func TestWhatIsRefusedIsGivenUpAndCounted(t *testing.T) {
 	var log bytes.Buffer
