@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -16,12 +17,16 @@ import (
 	"regedge/internal/testkit/collector"
 )
 
-// ending is every part of an engine: whatever is asked ends with an error, or nil.
+// ending is every part of an engine: whatever is asked ends with that of its context, an error, or nil.
 type ending struct{ err error }
 
-func (e ending) Query(context.Context, string, []handler.Value, *handler.Result) error { return e.err }
-func (e ending) Answer(context.Context, *handler.Request, *handler.Response) error     { return e.err }
-func (e ending) Void(context.Context, string) error                                    { return e.err }
+func (e ending) Query(ctx context.Context, _ string, _ []handler.Value, _ *handler.Result) error {
+	return cmp.Or(ctx.Err(), e.err)
+}
+func (e ending) Answer(ctx context.Context, _ *handler.Request, _ *handler.Response) error {
+	return cmp.Or(ctx.Err(), e.err)
+}
+func (e ending) Void(ctx context.Context, _ string) error { return cmp.Or(ctx.Err(), e.err) }
 func (e ending) Charge(context.Context, charge.Request) charge.Verdict {
 	return charge.Verdict{Code: "insufficient_credits", Replayed: true}
 }
@@ -42,16 +47,19 @@ func TestASpanSaysWhatFailed(t *testing.T) {
 			require.Equal(t, want, tracedMeter{of}.Void(ctx, "id"))
 		}
 	}
+	late, end := context.WithCancel(sampled)
+	end() // as at the deadline of a lookup, which a trace puts off no more than another does
+	require.ErrorIs(t, tracedDatabase{ending{}, "access"}.Query(late, "", nil, &handler.Result{}), context.Canceled)
+	require.ErrorIs(t, tracedAnswerer{ending{}, spanOf(Wazero)}.Answer(late, nil, nil), context.Canceled)
+	require.ErrorIs(t, tracedMeter{ending{}}.Void(late, "id"), context.Canceled)
 	lookup.End()
-	ended, end := context.WithCancel(t.Context())
-	end()
-	require.NoError(t, tracer.Run(ended))
+	require.NoError(t, tracer.Run(late))
 	failed := map[string][]bool{}
 	for _, s := range spans.Spans() {
 		failed[s.Name] = append(failed[s.Name], s.Failed)
 	}
 	require.NotContains(t, spans.Bytes(), "broken", "the text is for the log")
-	require.Equal(t, map[string][]bool{"SELECT access": {false, true}, "component": {false, true}, "void": {false, true}, "lookup": {false}}, failed)
+	require.Equal(t, map[string][]bool{"SELECT access": {false, true, true}, "component": {false, true, true}, "void": {false, true, true}, "lookup": {false}}, failed)
 }
 
 // TestSpansSayWhatWasReadAndCharged, and of which database.
