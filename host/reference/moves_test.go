@@ -54,6 +54,20 @@ func TestARecordThatComesLateIsNotShownWhereTheReaderIsNow(t *testing.T) {
 	p.WaitFor(`window.release !== undefined`)
 	p.ReleaseAnswers()
 	p.WaitFor(`!document.querySelector("#record").hidden && ` + said + ` === ""`)
+
+	p.open(base + "/") // a search that was left is made again
+	p.Eval(`location.hash = "#llp/ZZZ-0001", ""`)
+	p.WaitFor(`!document.querySelector("#record").hidden`)
+	p.HoldAnswers("/v1/search/")
+	p.Type("#name", "sandbox every field\r")
+	p.WaitFor(`window.release !== undefined`)
+	p.Do(chromedp.NavigateBack())
+	p.WaitFor(`location.search === "" && ` + said + ` === ""`)
+	p.Eval(`window.release = undefined, ""`)
+	p.Do(chromedp.NavigateForward())
+	p.WaitFor(`window.release !== undefined`)
+	p.ReleaseAnswers()
+	p.WaitFor(`document.querySelectorAll("#matches a").length === 2`)
 	p.RequireClean(base)
 }
 
