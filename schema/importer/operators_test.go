@@ -108,6 +108,34 @@ func TestAPincodeIsReadAsSpreadsheetsLeaveIt(t *testing.T) {
 	require.Equal(t, "110001", w.row("SELECT pincode FROM llp"), "a document")
 }
 
+// TestTheNearestFormatOfPostOfficesHasTheirKey: companies have as many of these columns.
+func TestTheNearestFormatOfPostOfficesHasTheirKey(t *testing.T) {
+	w := newFixture(t)
+	_, err := Run(context.Background(), w.config("2025-05-05", w.file("OfficeName,Pincode,District,City,State\nA,411001,Pune,Pune,Maharashtra\n")))
+	require.ErrorContains(t, err, "nearest are post offices, which also need statename")
+}
+
+// TestColumnsOfCityAndPincodeCountWhereTheAddressLacksThem: they were lost without a word.
+func TestColumnsOfCityAndPincodeCountWhereTheAddressLacksThem(t *testing.T) {
+	for _, c := range []struct{ row, want string }{
+		{"12 MG Road,Pune,411001", "12 MG Road|Pune|411001"},
+		{`"12 MG Road, Pune",PUNE,411 001`, "12 MG Road|PUNE|411001"},
+		{`"12 MG Road,Camp,Maharashtra,411002-India",Pune,411001`, "12 MG Road|Camp|411002"},
+		{"12 MG Road,NA,0", "12 MG Road|-|-"},
+		{"NA,Pune,NA", "-|Pune|-"},
+	} {
+		for header, table := range map[string]string{
+			"CIN,Company Name,Company Status,Registered Office Address,City,Pin Code\nU55101GA2006PTC900001": "company",
+			"LLPIN,LLP Name,Status,Address,City,Pincode\nABD-0345":                                           "llp",
+		} {
+			w := newFixture(t)
+			f := w.text("2025-05-05", header+",A,Active,"+c.row+"\n")
+			require.EqualValues(t, 1, f.New, f.First)
+			require.Equal(t, c.want, w.row("SELECT address_line, city, pincode FROM "+table), header+c.row)
+		}
+	}
+}
+
 // TestPercentEncodedRowsAreReadAsTheyWere, each value of them.
 func TestPercentEncodedRowsAreReadAsTheyWere(t *testing.T) {
 	w := newFixture(t)

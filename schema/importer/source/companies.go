@@ -118,11 +118,17 @@ func (s *sheet) email(text string) record.Value {
 	return v
 }
 
-// address reads the column of the address. A number at the pincode's place that is not a pincode is counted.
+// address reads the column of the address and, for what it lacks, the columns of city and pincode. A number at the
+// pincode's place, or a text in its column, that is not a pincode is counted.
 func (s *sheet) address() address {
 	a := parseAddress(s.get(fieldAddress))
-	if a.oddPincode {
+	pincode := pincodeOf(s.get(fieldPincode))
+	if a.oddPincode || pincode.Kind == record.Null && !isNone(s.get(fieldPincode)) {
 		s.out.note("pincode")
+	}
+	a.pincode = orElse(a.pincode, pincode)
+	if city := cleanValue(s.get(fieldCity)); a.city.Kind == record.Null && city.Kind == record.Text {
+		a.city, a.line = city, joinLines(splitLines(a.line.Text), city.Text)
 	}
 	return a
 }
@@ -272,15 +278,11 @@ func takeLLP(s *sheet) (record.Record, error) {
 	v := rec.Values
 	v[record.LLPMainDivision] = cleanValue(s.get(fieldDivision))
 	v[record.LLPActivity] = cleanValue(s.get(fieldActivity))
-	pincode := pincodeOf(s.get(fieldPincode))
-	if pincode.Kind == record.Null && !isNone(s.get(fieldPincode)) {
-		s.out.note("pincode")
-	}
 	a := s.address()
 	v[record.LLPLine] = orElse(cleanValue(s.get(fieldLine)), a.line)
 	v[record.LLPCity] = orElse(cleanValue(s.get(fieldCity)), a.city)
 	v[record.LLPState] = s.state(a)
-	v[record.LLPPincode] = orElse(pincode, a.pincode)
+	v[record.LLPPincode] = orElse(pincodeOf(s.get(fieldPincode)), a.pincode)
 	return rec, nil
 }
 

@@ -130,7 +130,7 @@ var companyFormat = &format{
 		"incorporationdate": fieldDate, "registrationdate": fieldDate,
 		"authorizedsharecapital": fieldAuthorized, "authorisedsharecapital": fieldAuthorized, "paidupsharecapital": fieldPaidUp,
 		"address": fieldAddress, "roc": fieldROC, "category": fieldCategory, "class": fieldClass,
-		"listed": fieldListed, "whetherlisted": fieldListed, "email": fieldEmail,
+		"listed": fieldListed, "whetherlisted": fieldListed, "email": fieldEmail, "city": fieldCity, "pincode": fieldPincode,
 	},
 	others: map[string]field{"addressofregisteredoffice": fieldAddress, "registeredoffice": fieldAddress, "rocoffice": fieldROC},
 }
@@ -150,7 +150,7 @@ var llpListFormat = &format{
 	spare: map[string]field{
 		"dateofincorporation": fieldDate, "dateofregistration": fieldDate, "registrationdate": fieldDate,
 		"contribution": fieldContribution, "totalobligationofcontribution": fieldContribution, "registeredaddress": fieldAddress,
-		"registeredofficeaddress": fieldAddress,
+		"registeredofficeaddress": fieldAddress, "city": fieldCity, "pincode": fieldPincode,
 	},
 }
 
@@ -323,7 +323,7 @@ func isCompanies(header []string, contacts []int) bool {
 	return usual > 1
 }
 
-// nearest returns the format that shares the most columns with a header, at least two or its key, and
+// nearest returns the format that shares the most columns with a header, at least two or its key, which counts for three, and
 // the required columns that the header lacks.
 func nearest(header []string) (best *format, lacks []string) {
 	most := 1
@@ -339,7 +339,7 @@ func nearest(header []string) (best *format, lacks []string) {
 			}
 		}
 		if places[f.required[0]] >= 0 {
-			known++
+			known += 2
 		}
 		if known <= most {
 			continue
