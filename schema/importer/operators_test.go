@@ -33,6 +33,27 @@ func TestAHeaderMayStandBelowATitle(t *testing.T) {
 	}
 }
 
+// TestTheColumnsOfAHeaderMayBeNumbered, all of them.
+func TestTheColumnsOfAHeaderMayBeNumbered(t *testing.T) {
+	for _, form := range []string{"%d. %s", "%d) %s", " (%d)%s"} {
+		names := strings.Split(strings.TrimSpace(headerA), ",")
+		for i, name := range names {
+			names[i] = fmt.Sprintf(form, i+1, name)
+		}
+		header := strings.Join(names, ",") + "\n"
+		for _, text := range []string{header + rowA, "Companies\n\nas on 31-03-2025\n" + header + rowA + header} {
+			w := newFixture(t)
+			f := w.text("2025-05-05", text)
+			require.EqualValues(t, 1, f.New, form)
+			require.Empty(t, f.Rejected, form)
+			require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
+		}
+		w := newFixture(t)
+		_, err := Run(context.Background(), w.config("2025-05-05", w.file("CIN,"+header+"x,"+rowA)))
+		require.ErrorContains(t, err, "not that of a known format", "one has no number")
+	}
+}
+
 // TestNoDataAreLeftOutAboveAHeader: they would be lost.
 func TestNoDataAreLeftOutAboveAHeader(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{

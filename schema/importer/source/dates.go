@@ -264,7 +264,9 @@ func isTime(s string) bool {
 	for _, zone := range []string{"IST", "UTC", "GMT"} {
 		s = strings.TrimSuffix(s, zone)
 	}
-	return strings.Contains(s, ":") && strings.Trim(s, "0123456789:.+ AMPZampz") == ""
+	first, _, _ := strings.Cut(strings.TrimLeft(s, " "), " ")
+	isYear := len(first) == 4 && isDigits(first) // of "Sep 24 2019 12:00AM"
+	return !isYear && strings.Contains(s, ":") && strings.Trim(s, "0123456789:.+ AMPZampz") == ""
 }
 
 // isMidnightOfIndia reports whether s is the UTC time at which a day begins in India. Some programs write a date

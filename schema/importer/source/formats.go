@@ -295,7 +295,7 @@ var requiredNames = func() map[string]bool {
 func mayBeHeader(raw string) bool {
 	for _, separator := range []byte(separators) {
 		found := 0
-		for _, name := range splitFields(raw, separator, nil) {
+		for _, name := range columnNames(raw, separator) {
 			if requiredNames[squash(name)] {
 				found++
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -65,7 +66,7 @@ func newSheet(in io.Reader, asOf string, out *outlet, offices *Offices) (*sheet,
 // takeHeader recognises a row as the header.
 func (s *sheet) takeHeader(raw string) (err error) {
 	for _, separator := range []byte(separators) {
-		header := toUTF8(splitFields(raw, separator, nil))
+		header := columnNames(raw, separator)
 		format, places, unknown := recognise(header)
 		if unknown == nil || separator == separators[0] {
 			s.header, s.format, s.places, err = header, format, places, unknown
@@ -76,6 +77,21 @@ func (s *sheet) takeHeader(raw string) (err error) {
 		}
 	}
 	return err
+}
+
+// columnNumber matches the number that some lists have before the name of each column: "1. CIN", "(2) Company Name".
+var columnNumber = regexp.MustCompile(`^\s*(\(\d{1,2}\)|\d{1,2}[.)])`)
+
+// columnNames splits a header, and leaves out the numbers of the columns if all have one.
+func columnNames(raw string, separator byte) []string {
+	header := toUTF8(splitFields(raw, separator, nil))
+	if slices.ContainsFunc(header, func(name string) bool { return strings.TrimSpace(name) != "" && !columnNumber.MatchString(name) }) {
+		return header
+	}
+	for i, name := range header {
+		header[i] = columnNumber.ReplaceAllString(name, "")
+	}
+	return header
 }
 
 // maxAbove is how many rows may stand above a header: a title, the date of a report, Excel's "sep=,".
@@ -189,14 +205,14 @@ func (s *sheet) takeRow(r row) error {
 // asHeader returns an omission for a row that repeats the header, and nil for a row that is not a header. For the
 // header of another list, whose values are in other columns, it returns the error that ends the file.
 func (s *sheet) asHeader(r row) error {
-	if slices.EqualFunc(s.fields, s.header, sameColumn) {
+	if slices.EqualFunc(columnNames(r.raw, s.rows.separator), s.header, sameColumn) {
 		return &omission{"repeated header"}
 	}
 	if countDigits(r.raw) > maxHeaderDigits || !mayBeHeader(r.raw) {
 		return nil // nearly all rows, but no header
 	}
 	for _, separator := range []byte(separators) {
-		format, places, err := recognise(toUTF8(splitFields(r.raw, separator, nil)))
+		format, places, err := recognise(columnNames(r.raw, separator))
 		switch {
 		case err != nil:
 			continue

@@ -188,7 +188,7 @@ func TestWordsForNoValue(t *testing.T) {
 func TestATimeAfterADateIsDropped(t *testing.T) {
 	d := dateReader{asOf: "2025-01-01"}
 	for in, want := range map[string]string{
-		"24-09-2019 00:00": "2019-09-24", "9/24/2019 12:00:00 AM": "2019-09-24", "24-Sep-2019 00:00:00.000": "2019-09-24",
+		"24-09-2019 00:00": "2019-09-24", "9/24/2019 12:00:00 AM": "2019-09-24", "24-Sep-2019 00:00:00.000": "2019-09-24", "24-09-2019  00:00": "2019-09-24",
 		"24-OCT-2019": "2019-10-24", "24-OCT-2019 00:00:00": "2019-10-24", "24-OCT-19 12:00:00 AM": "2019-10-24",
 		"2006-02-22T18:30:00.500Z": "2006-02-22", "2006-02-22T18:30:01Z": "2006-02-22", "2006-02-22T18:30:00.000Z": "2006-02-23",
 	} {
@@ -206,6 +206,7 @@ func TestAMonthMayBeAWord(t *testing.T) {
 	d := dateReader{asOf: "2025-01-01"}
 	for _, in := range []string{
 		"24 September 2019", "24 Sep 2019", "24-September-2019", "24th Sept. 2019", "September 24, 2019", "Sep 24 2019", "24 SEP 19", "24 Sep 2019 00:00:00", "24 Sep.2019", "24 Sep 2019, 00:00",
+		"Sep 24 2019 12:00AM", "Sep 24 2019  00:00:00:000",
 		"Tuesday, 24 September 2019", "Tuesday, September 24, 2019", "Tue 24 Sep 2019", "Tuesday, 24 September 2019 00:00:00",
 	} {
 		got, err := d.parse(in, 0)
