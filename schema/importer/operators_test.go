@@ -412,6 +412,31 @@ func TestSwappedColumnsOfLLPsEndTheRun(t *testing.T) {
 	}
 }
 
+// TestSwappedDaysOfPersonsEndTheRun: those who are there would have left.
+func TestSwappedDaysOfPersonsEndTheRun(t *testing.T) {
+	for header, row := range map[string]string{
+		"cin,din,appointment_date,cessation_date\n": "U55101GA2006PTC900001,%d,",
+		"llpin,name,joined_on,left_on\n":            "ABD-0345,PARTNER A%d,",
+	} {
+		text, right := header, header
+		for i := range 60 {
+			first, last := "2010-01-02", ""
+			if i%3 == 0 {
+				last = "2012-03-04"
+			}
+			row := fmt.Sprintf(row, i+1)
+			text += row + last + "," + first + "\n"
+			right += row + first + "," + last + "\n"
+		}
+		w := newFixture(t)
+		_, err := Run(context.Background(), w.config("2025-05-05", w.file(text)))
+		columns := strings.Split(strings.TrimSpace(header), ",")
+		require.ErrorContains(t, err, "2012-03-04 to 2010-01-02: are the columns "+columns[2]+" and "+columns[3]+" swapped?")
+		require.Empty(t, w.registryFiles())
+		require.EqualValues(t, 60, w.text("2025-05-05", right).New)
+	}
+}
+
 // TestAFewStrangeRowsEndNoRun, though they are most of those with a value in the column.
 func TestAFewStrangeRowsEndNoRun(t *testing.T) {
 	text := "LLPIN,LLP Status,Status,Obligation Of Contribution,State,Address,LLP Name\n"

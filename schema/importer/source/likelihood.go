@@ -9,8 +9,8 @@ import (
 	"regedge/schema/importer/record"
 )
 
-// likelihood counts the rows of a file of companies or LLPs whose values hardly belong in their columns, so that a file
-// with swapped columns is refused: each of its values by itself is valid.
+// likelihood counts the rows of a file of companies, LLPs or persons whose values hardly belong in their columns, so that a
+// file with swapped columns is refused: each of its values by itself is valid.
 type likelihood struct {
 	strange             [fieldCount]strangeness
 	names               map[string]string // the first names, and the identifier of the first record with each
@@ -148,6 +148,15 @@ func (l *likelihood) noteYear(cin string, date record.Value) {
 	}
 }
 
+// noteEnd counts an appointment or a partner with both days. One before the other is strange.
+func (l *likelihood) noteEnd(began, ended record.Value) {
+	days := ""
+	if began.Kind == record.Text && ended.Kind == record.Text {
+		days = began.Text + " to " + ended.Text
+	}
+	l.strange[fieldEnd].note(days, ended.Text < began.Text)
+}
+
 // isOfAnotherColumn reports whether a text is a Registrar, a status, a category or a class of companies.
 func isOfAnotherColumn(name string) bool {
 	key := squash(name)
@@ -172,6 +181,8 @@ func (l *likelihood) check(s *sheet) error {
 		case !column.isMost():
 		case f == fieldState:
 			return fmt.Errorf("most states of its %s are like %q: is %s the column of something else? Write the names of states", of, cut(clean(column.example), maxColumnShown), s.column(f))
+		case f == fieldEnd:
+			return fmt.Errorf("most of those that ended did so before they began, as %s: are the columns %s and %s swapped?", column.example, s.column(fieldDate), s.column(fieldEnd))
 		case texts != "":
 			return fmt.Errorf("most %s of its %s are like %q: is %s the column of something else?", texts, of, cut(clean(column.example), maxColumnShown), s.column(f))
 		case f == fieldContribution:

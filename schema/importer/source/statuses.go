@@ -65,7 +65,7 @@ var companyStatuses = map[string]string{
 
 // companyStatus maps a source's status. Case, spaces and punctuation are ignored.
 func companyStatus(s string) (string, error) {
-	key := squash(s)
+	key := squash(strings.ReplaceAll(s, "&", "and"))
 	if status, ok := companyStatuses[key]; ok {
 		return status, nil
 	}

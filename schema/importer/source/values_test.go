@@ -290,7 +290,7 @@ func TestEveryStatusInCirculationIsKnown(t *testing.T) {
 		struckOff:        {"Strike Off", "Strike Off-AwaitingPublication", "Defunct", "Vanished", "STRIKE  OFF", "STOF"},
 		dissolved: {"Dissolved", "Dissolved (Liquidated)", "Dissolved under section 54", "Dissolved under section 59(8)",
 			"Liquidated", "Amalgamated", "Converted to LLP", "Converted to LLP and Dissolved", "Converted to LLP and dissolved",
-			"Converted to CMP and Dissolved", "LIQD", "AMAL", "CLLP", "CLLD", "DISD"},
+			"Converted to CMP and Dissolved", "Converted to LLP & Dissolved", "LIQD", "AMAL", "CLLP", "CLLD", "DISD"},
 	} {
 		for _, text := range texts {
 			got, err := companyStatus(text)
