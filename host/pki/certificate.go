@@ -72,10 +72,13 @@ func (t *Trust) Certificate(name string, hosts ...string) (cert, key string, err
 	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") || slices.Contains(SigningKeys, name+".key") {
 		return "", "", fmt.Errorf("make certificate of %q: %w", name, ErrName)
 	}
-	if err := t.checkHosts(name, hosts); err != nil {
-		return "", "", fmt.Errorf("make certificate of %s: %w", name, err)
-	}
-	if err := t.certify(name, hosts); err != nil {
+	err = t.alone(func() error {
+		if err := t.checkHosts(name, hosts); err != nil {
+			return err
+		}
+		return t.certify(name, hosts)
+	})
+	if err != nil {
 		return "", "", fmt.Errorf("make certificate of %s: %w", name, err)
 	}
 	return t.path(name + ".crt"), t.path(name + ".key"), nil

@@ -26,6 +26,14 @@ func (t *Trust) holds(name string) bool {
 // and the authority's certificate, which existing machines' certificates still match. It returns the names
 // of these files.
 func (t *Trust) AddPublic() (added []string, err error) {
+	err = t.alone(func() error {
+		added, err = t.addMissing()
+		return err
+	})
+	return added, err
+}
+
+func (t *Trust) addMissing() (added []string, err error) {
 	for _, name := range SigningKeys {
 		public := strings.TrimSuffix(name, ".key") + ".pub"
 		if name == "ca.key" {

@@ -61,36 +61,44 @@ type Trust struct {
 // already, from a killed run or a copy, is kept: its tokens are in use.
 func Create(dir string, now func() time.Time) (*Trust, error) {
 	t := &Trust{dir: dir, now: now}
-	if _, err := os.Stat(t.path("ca.key")); err == nil {
-		return nil, fmt.Errorf("make trust in %s: %w", dir, ErrExists)
-	}
-	if _, err := os.Stat(t.AuthorityFile()); err == nil {
-		return nil, fmt.Errorf("make trust in %s: %w", dir, ErrKeptElsewhere)
-	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make trust: %w", err)
+	}
+	if err := t.alone(t.create); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// create is Create in a folder that is there, and locked.
+func (t *Trust) create() error {
+	if _, err := os.Stat(t.path("ca.key")); err == nil {
+		return fmt.Errorf("make trust in %s: %w", t.dir, ErrExists)
+	}
+	if _, err := os.Stat(t.AuthorityFile()); err == nil {
+		return fmt.Errorf("make trust in %s: %w", t.dir, ErrKeptElsewhere)
 	}
 	for _, database := range Databases {
 		switch {
 		case t.holds(database + ".key"):
 			continue
 		case t.holds(database + ".pub"):
-			return nil, fmt.Errorf("make trust in %s: %s.pub %w", dir, database, ErrKeyMissing)
+			return fmt.Errorf("make trust in %s: %s.pub %w", t.dir, database, ErrKeyMissing)
 		}
 		if err := t.newKeyPair(database); err != nil {
-			return nil, fmt.Errorf("make key of the %s database: %w", database, err)
+			return fmt.Errorf("make key of the %s database: %w", database, err)
 		}
 	}
-	if _, err := t.AddReplicaKeys(); err != nil {
-		return nil, err
+	if _, err := t.addReplicaKeys(); err != nil {
+		return err
 	}
-	if _, err := t.AddPublic(); err != nil {
-		return nil, err
+	if _, err := t.addMissing(); err != nil {
+		return err
 	}
 	if err := t.newAuthority(); err != nil {
-		return nil, fmt.Errorf("make authority: %w", err)
+		return fmt.Errorf("make authority: %w", err)
 	}
-	return t, nil
+	return nil
 }
 
 // Open opens a folder that Create made.
@@ -129,35 +137,42 @@ func (t *Trust) Aside() string {
 // Replace puts a folder with new keys and a new authority in place of the old one, which it renames to aside. After an
 // error the old folder is back in its place, or at aside if the error says so.
 func (t *Trust) Replace(aside string) (*Trust, error) {
+	if err := t.alone(func() error { return t.replace(aside) }); err != nil {
+		return nil, fmt.Errorf("replace trust: %w", err)
+	}
+	return Open(t.dir, t.now)
+}
+
+func (t *Trust) replace(aside string) error {
 	about, err := os.Stat(t.dir)
 	if err != nil {
-		return nil, fmt.Errorf("replace trust: %w", err)
+		return err
 	}
 	dir, err := filepath.EvalSymlinks(t.dir)
 	if err != nil {
-		return nil, fmt.Errorf("replace trust: %w", err)
+		return err
 	}
 	fresh, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+".new-")
 	if err != nil {
-		return nil, fmt.Errorf("replace trust: %w", err)
+		return err
 	}
 	defer os.RemoveAll(fresh) // does nothing once fresh was renamed
 	if _, err := Create(fresh, t.now); err != nil {
-		return nil, err
+		return err
 	}
 	if err := os.Chmod(fresh, about.Mode().Perm()); err != nil {
-		return nil, fmt.Errorf("replace trust: %w", err)
+		return err
 	}
 	if err := os.Rename(dir, aside); err != nil {
-		return nil, fmt.Errorf("replace trust: %w", err)
+		return err
 	}
 	if err := os.Rename(fresh, dir); err != nil {
 		if back := os.Rename(aside, dir); back != nil {
 			err = fmt.Errorf("%w; its files are in %s", err, aside)
 		}
-		return nil, fmt.Errorf("replace trust: %w", err)
+		return err
 	}
-	return Open(t.dir, t.now)
+	return nil
 }
 
 func (t *Trust) path(name string) string { return filepath.Join(t.dir, name) }
@@ -176,6 +191,14 @@ func replicaKey(database string) string { return database + "-replica" }
 // AddReplicaKeys makes the key pairs of the replicas that the folder does not hold, and reports whether
 // any was missing.
 func (t *Trust) AddReplicaKeys() (added bool, err error) {
+	err = t.alone(func() error {
+		added, err = t.addReplicaKeys()
+		return err
+	})
+	return added, err
+}
+
+func (t *Trust) addReplicaKeys() (added bool, err error) {
 	for _, database := range Databases {
 		name := replicaKey(database)
 		if _, err := os.Stat(t.path(name + ".key")); err == nil {

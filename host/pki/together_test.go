@@ -1,0 +1,79 @@
+package pki_test
+
+import (
+	"crypto/tls"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"regedge/host/pki"
+)
+
+// together acts several times at once, and returns the errors.
+func together(act func() error) (failed []error) {
+	errs := make([]error, 6)
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() { errs[i] = act() })
+	}
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return failed
+}
+
+// TestKeysMadeTogetherBelongTogether: a setup that ran twice at once left the key of one run beside the certificate of
+// the other, and one of them said that all was well.
+func TestKeysMadeTogetherBelongTogether(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trust")
+	failed := together(func() error {
+		_, err := pki.Create(dir, time.Now)
+		return err
+	})
+	require.Len(t, failed, 5)
+	for _, err := range failed {
+		require.ErrorIs(t, err, pki.ErrExists)
+	}
+	made, err := pki.Open(dir, time.Now)
+	require.NoError(t, err)
+	require.Empty(t, together(func() error {
+		_, _, err := made.Certificate("centre", "centre.test")
+		return err
+	}))
+	_, err = tls.LoadX509KeyPair(filepath.Join(dir, "centre.crt"), filepath.Join(dir, "centre.key"))
+	require.NoError(t, err)
+
+	for _, name := range []string{"registry.pub", "access.pub", "registry-replica.pub", "access-replica.pub"} {
+		before := read(t, dir, name)
+		require.NoError(t, os.Remove(filepath.Join(dir, name)))
+		require.Empty(t, together(func() error {
+			_, err := made.AddPublic()
+			return err
+		}))
+		require.Equal(t, before, read(t, dir, name))
+	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "access-replica.key")))
+	require.Empty(t, together(func() error {
+		_, err := made.AddReplicaKeys()
+		return err
+	}))
+	before := read(t, dir, "access-replica.pub")
+	require.NoError(t, os.Remove(filepath.Join(dir, "access-replica.pub")))
+	_, err = made.AddPublic()
+	require.NoError(t, err)
+	require.Equal(t, before, read(t, dir, "access-replica.pub"))
+
+	require.Len(t, together(func() error {
+		_, err := made.Replace(dir + ".aside")
+		return err
+	}), 5, "the others find that name taken")
+	_, _, err = made.Certificate("edge")
+	require.NoError(t, err)
+}
