@@ -161,7 +161,7 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
-// TestTheArchitectureNamesWhatHandlerAndReplicateShare, so that who reads the rule can rely on it.
+// TestTheArchitectureNamesWhatHandlerAndReplicateShare, so that whoever reads the rule can rely on it.
 func TestTheArchitectureNamesWhatHandlerAndReplicateShare(t *testing.T) {
 	text, err := os.ReadFile("ARCHITECTURE.md")
 	require.NoError(t, err)

@@ -76,7 +76,7 @@ func TestSecretsAreComparedInConstantTime(t *testing.T) {
 	}, found)
 }
 
-// TestSettingsAreUsed: a field of a package's Config that is not read would do nothing, which nobody notices who leaves it at
+// TestSettingsAreUsed: a field of a package's Config that is not read would do nothing, which nobody would notice who leaves it at
 // its default. For flags see TestEachFlagIsHandedOn in host/cli.
 func TestSettingsAreUsed(t *testing.T) {
 	settings := map[string][]string{} // by folder

@@ -216,7 +216,7 @@ func TestASearchOfTheSandboxFindsAMadeUpNumber(t *testing.T) {
 	require.Contains(t, string(search("tea&limit=11").Body), `"detail":"The parameter limit is an integer from 1 to 10, given at most once."`)
 }
 
-// TestAPlusIsASpaceInAQueryAlone: a number with one in the path is none.
+// TestAPlusIsASpaceInAQueryAlone: in a path, a number with a plus is invalid.
 func TestAPlusIsASpaceInAQueryAlone(t *testing.T) {
 	b := newBench()
 	require.Equal(t, CompanyNotFound, problemOf(t, b.get("/v1/companies/%20U72900KA2015PTC082345%20")))

@@ -68,7 +68,7 @@ func TestLegalEndingsAreHeard(t *testing.T) {
 	require.False(t, isHeardEnding("tata"))
 }
 
-// TestShortSoundsAreHeardExactly: of those of two letters, none may be wrong.
+// TestShortSoundsAreHeardExactly: in a sound of two letters no letter may be wrong.
 func TestShortSoundsAreHeardExactly(t *testing.T) {
 	require.Equal(t, costAbsent, heardCost("kama", "kala", false))
 	require.Equal(t, costLetter+costSpelling, heardCost("kamal", "kamat", false))

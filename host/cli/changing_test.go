@@ -134,7 +134,7 @@ func (fullDisk) Write(p []byte) (int, error) {
 	return 0, syscall.ENOSPC
 }
 
-// TestAChangeThatCannotBePrintedIsToldAsMade: who is told that it failed would make it again.
+// TestAChangeThatCannotBePrintedIsToldAsMade: somebody who is told that it failed would make it again.
 func TestAChangeThatCannotBePrintedIsToldAsMade(t *testing.T) {
 	c := startCentre(t)
 	id, _ := c.account(t, 10)
@@ -154,7 +154,7 @@ func TestAChangeThatCannotBePrintedIsToldAsMade(t *testing.T) {
 	require.EqualValues(t, 110, a.Balance, "once")
 }
 
-// TestAChangeThatCannotBePrintedIsRepeatedAsItWas: a time from now is another one by then.
+// TestAChangeThatCannotBePrintedIsRepeatedAsItWas: a time relative to now would be another one at the repeat.
 func TestAChangeThatCannotBePrintedIsRepeatedAsItWas(t *testing.T) {
 	c := startCentre(t)
 	id, _ := c.account(t, 10)

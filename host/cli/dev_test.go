@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDevThatIsStoppedEarlySaysSo and nothing of what it was at.
+// TestDevThatIsStoppedEarlySaysSo, and nothing about what it was doing.
 func TestDevThatIsStoppedEarlySaysSo(t *testing.T) {
 	p := start("dev", "--listen", "127.0.0.1:0", "--writer-listen", "127.0.0.1:0", "--data", t.TempDir())
 	require.Equal(t, exitFailure, p.halt())

@@ -23,7 +23,7 @@ func documentsForPeople(t *testing.T) map[string]string {
 	return testkit.Texts(t, "../../*.md", "../../docs/*.md", "../../deploy/*/*", "../reference/guides/*.html")
 }
 
-// flagsOfCommands returns each flag of the program by its name: those of all commands that have it.
+// flagsOfCommands returns, by each flag's name, that flag in all commands that have it.
 func flagsOfCommands(t *testing.T) map[string][]*kong.Flag {
 	t.Helper()
 	flags := map[string][]*kong.Flag{}

@@ -149,7 +149,7 @@ func TestAProbeWaitsAsLongAsItsFlagSays(t *testing.T) {
 	require.Contains(t, said, "--timeout must be positive")
 }
 
-// TestTokensLeaveThisMachineByTLSAlone: that of the service itself, or of a proxy that the operator has named.
+// TestTokensLeaveThisMachineByTLSAlone: the TLS of the service itself, or of a proxy that the operator has named.
 func TestTokensLeaveThisMachineByTLSAlone(t *testing.T) {
 	certificate := tlsFlags{TLSCert: "its.crt", TLSKey: "its.key"}
 	for _, address := range []string{"0.0.0.0:8081", ":8081", "192.0.2.1:8081", "centre.example.org:8081", "[::]:8081"} {

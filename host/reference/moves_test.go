@@ -34,7 +34,7 @@ func TestABrokenLinkBreaksNothing(t *testing.T) {
 	p.RequireClean(base)
 }
 
-// TestARecordThatComesLateIsNotShownWhereTheReaderIsNow, who went back before its answer came.
+// TestARecordThatComesLateIsNotShownWhereTheReaderIsNow: the reader went back before the answer came.
 func TestARecordThatComesLateIsNotShownWhereTheReaderIsNow(t *testing.T) {
 	base := service(t)
 	p := newTab(t)

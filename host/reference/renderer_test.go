@@ -65,7 +65,7 @@ func TestAPageThatFailedIsMadeAgain(t *testing.T) {
 	require.Equal(t, "page", string(content))
 }
 
-// TestAPageIsKeptAsItWasAskedFor, compressed or not: the one is of no use to who asks for the other.
+// TestAPageIsKeptAsItWasAskedFor, compressed or not: a client that asks for one form can't use the other.
 func TestAPageIsKeptAsItWasAskedFor(t *testing.T) {
 	site, err := New(Config{})
 	require.NoError(t, err)

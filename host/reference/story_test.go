@@ -161,7 +161,7 @@ func TestTheReferenceTriesACall(t *testing.T) {
 	p.RequireClean(base)
 }
 
-// TestTriesShowErrors sends a search whose parameters are refused, and one under a key that is none.
+// TestTriesShowErrors sends a search whose parameters are refused, and one under an invalid key.
 func TestTriesShowErrors(t *testing.T) {
 	base := service(t)
 	p := newTab(t)

@@ -220,7 +220,7 @@ func TestABrokenProtocolIsCountedAndLogged(t *testing.T) {
 
 var problemOf = regexp.MustCompile(`"code":"([a-z_]+)"`)
 
-// TestAnAnswerWithoutContentHasNoLength (RFC 9110, section 8.6): that of a 304 would be of another answer.
+// TestAnAnswerWithoutContentHasNoLength (RFC 9110, section 8.6): the length of a 304 would describe another answer.
 func TestAnAnswerWithoutContentHasNoLength(t *testing.T) {
 	for status, want := range map[int]bool{http.StatusOK: true, http.StatusNotModified: false, http.StatusNoContent: false} {
 		r := startSecure(t, server.Config{Answerer: answerFunc(func(_ context.Context, _ *handler.Request, a *handler.Response) error {
@@ -250,7 +250,7 @@ func TestAnAnswerHasItsLength(t *testing.T) {
 	})
 }
 
-// TestARefusalOverHTTP2HasTheMethodOfItsRequest: that of HEAD has no body, and its line names it.
+// TestARefusalOverHTTP2HasTheMethodOfItsRequest: a refused HEAD has no body, and its log line names the method.
 func TestARefusalOverHTTP2HasTheMethodOfItsRequest(t *testing.T) {
 	r := startSecure(t, server.Config{Answerer: echo})
 	client := r.http2(t, "127.0.0.1", 1<<20)

@@ -142,7 +142,7 @@ func TestASuspectIsTrustedAgain(t *testing.T) {
 	require.Equal(t, suspicion, screened, "the screen's refusal counts like any other")
 }
 
-// TestTheSandboxKeyHoldsNobodyUp: everybody uses it, so that who uses up its rate is held up by address alone. A live key
+// TestTheSandboxKeyHoldsNobodyUp: everybody uses it, so a client that uses up its rate is held up by address alone. A live key
 // is held up at each address.
 func TestTheSandboxKeyHoldsNobodyUp(t *testing.T) {
 	s, _ := without(t, Config{Answerer: answerWith(func(a *handler.Response) error { a.Status = 429; return nil })})
@@ -157,7 +157,7 @@ func TestTheSandboxKeyHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// billing answers as one who charges an account.
+// billing answers as a handler that charges an account.
 type billing struct {
 	bill Bill
 	code string // of the problem, if there is one

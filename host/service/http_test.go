@@ -82,7 +82,7 @@ func TestConnectionsThatEndUnusedAreForgotten(t *testing.T) {
 }
 
 // TestAPanicIsLogged with its place, though its client only sees that the connection ends. A handler that gives up an
-// answer is none.
+// answer does not count as a panic.
 func TestAPanicIsLogged(t *testing.T) {
 	for cause, want := range map[any]string{"broken": "panic: broken", http.ErrAbortHandler: ""} {
 		address, log, stop := started(t, func(http.ResponseWriter, *http.Request) { panic(cause) })

@@ -28,7 +28,7 @@ func openSmall(t *testing.T, connections int) *Store {
 	return s
 }
 
-// TestTheFirstConnectionIsUsedFirst is about page caches: those of the first ones are large.
+// TestTheFirstConnectionIsUsedFirst, since the first connections have large page caches.
 func TestTheFirstConnectionIsUsedFirst(t *testing.T) {
 	s := openSmall(t, 4)
 	var used [3]*connection

@@ -17,7 +17,7 @@ import (
 	"regedge/schema"
 )
 
-// between is an endpoint that reads a file. Before a statement it calls what it was told to, once.
+// between is an endpoint that reads a file. Before its next statement it calls a given function, once.
 type between struct {
 	*Store
 	call func() error
@@ -169,7 +169,8 @@ func TestAnAccessDatabaseIsReadFromItsFirstHeartbeatOn(t *testing.T) {
 	}
 }
 
-// TestACopyWithoutKeysIsWaitedFor: of a lost primary, by a writer of before, whose heartbeats come before the keys, or whose ledger is empty.
+// TestACopyWithoutKeysIsWaitedFor: the primary was lost, and is filled anew by a writer of an older version, whose heartbeats
+// come before the keys, or by one whose ledger is empty.
 func TestACopyWithoutKeysIsWaitedFor(t *testing.T) {
 	const keys = `INSERT INTO plan VALUES ('p', 1, 1, 1, 0, 0); INSERT INTO account (id, plan) VALUES (1, 'p'); INSERT INTO api_key (id, account, hash) VALUES (1, 1, zeroblob(32))`
 	path, filled := accessAt(t, 500_000), accessAt(t, 520_000)

@@ -267,7 +267,7 @@ func TestSpansAreSentWithoutAnEnd(t *testing.T) {
 	require.Eventually(t, func() bool { return len(c.Named("early")) == 1 }, time.Minute, time.Millisecond)
 }
 
-// TestEachBatchSaysWhichVersionMadeIt, as that of the process and of its spans.
+// TestEachBatchSaysWhichVersionMadeIt: the same version as the process and its spans name.
 func TestEachBatchSaysWhichVersionMadeIt(t *testing.T) {
 	c := collector.Start(t)
 	f := newFixture(t, tracing.Config{Endpoint: c.URL, Version: "1.2.3"})

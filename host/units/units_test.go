@@ -152,7 +152,7 @@ func TestAFileThatMayBeMissingIsFoundWhereItIs(t *testing.T) {
 	require.Equal(t, "/x.yml", config)
 }
 
-// TestTheLastCommandOfAUnitCounts: an empty one before it takes back those of the unit that it was copied from.
+// TestTheLastCommandOfAUnitCounts: an empty command before it takes back the commands of the unit that it was copied from.
 func TestTheLastCommandOfAUnitCounts(t *testing.T) {
 	dir := t.TempDir()
 	unit := "[Service]\nExecStart=/usr/bin/litestream replicate -config /old.yml\nExecStart=\nExecStart=/usr/bin/litestream replicate -config /new.yml\n"
@@ -264,8 +264,8 @@ func TestServicesOfUnitsComeBack(t *testing.T) {
 	}
 }
 
-// TestServicesOfAMachineWorkTogether: each database has its own files, keys and addresses, and who reads or writes it is
-// pointed at those of its name.
+// TestServicesOfAMachineWorkTogether: each database has its own files, keys and addresses, and every reader or writer of
+// it is pointed at these.
 func TestServicesOfAMachineWorkTogether(t *testing.T) {
 	dir, etc := machine(t, map[string]string{
 		"edge.env": "", "writer.env": "",

@@ -338,7 +338,7 @@ func TestPagesOfAnotherRoleDoNotExist(t *testing.T) {
 	require.Zero(t, w.count(`SELECT count(*) FROM notice_target`))
 }
 
-// TestNoPageWithAFormIsCompressed: its length would tell who chose a part of it something of the form's token.
+// TestNoPageWithAFormIsCompressed: its length would reveal something of the form's token to somebody who chose a part of the page.
 // Only the references are, which show nothing of anybody.
 func TestNoPageWithAFormIsCompressed(t *testing.T) {
 	w := newWorld(t)

@@ -210,7 +210,7 @@ func TestOwnersSeeWhatWasDoneNotByWhom(t *testing.T) {
 	require.Contains(t, log, "acme@example.com")
 }
 
-// TestOwnersSeeWhatTheirOwnDidAlsoAfterTheyWereRemoved: a colleague who has left is not the service.
+// TestOwnersSeeWhatTheirOwnDidAlsoAfterTheyWereRemoved: what a colleague did who has left is not shown as the service's.
 func TestOwnersSeeWhatTheirOwnDidAlsoAfterTheyWereRemoved(t *testing.T) {
 	w := newWorld(t)
 	owner, account := w.owner("Acme", 10)

@@ -254,7 +254,7 @@ func TestTheOverviewIsExactAtItsLimits(t *testing.T) {
 	require.Contains(t, b.get("/").text(), used)
 }
 
-// TestAnOwnerSeesFromWhereSomebodyFailedToSignIn: who was not signed in is not the service.
+// TestAnOwnerSeesFromWhereSomebodyFailedToSignIn: somebody who was not signed in is not shown as the service.
 func TestAnOwnerSeesFromWhereSomebodyFailedToSignIn(t *testing.T) {
 	w := newWorld(t)
 	b, _ := w.owner("Acme", 0)

@@ -82,7 +82,7 @@ func TestAFormThatIsSentTwiceChangesOnce(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM audit WHERE act = 'remove person'`))
 }
 
-// TestOperatorsWhoRemoveEachOtherLeaveOne: the one who comes second was removed after the page was asked for.
+// TestOperatorsWhoRemoveEachOtherLeaveOne: the second one was removed after asking for the page.
 func TestOperatorsWhoRemoveEachOtherLeaveOne(t *testing.T) {
 	w := newWorld(t)
 	first := w.operator()

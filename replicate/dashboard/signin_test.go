@@ -297,7 +297,7 @@ func TestSessionsEndWithoutUseAndInAnyCaseAfterSevenDays(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM session`), "the rows go too")
 }
 
-// TestASessionTakesTheGuestsCookieAway: it is for the form of who is not signed in.
+// TestASessionTakesTheGuestsCookieAway: it is for the form of somebody who is not signed in.
 func TestASessionTakesTheGuestsCookieAway(t *testing.T) {
 	w := newWorld(t)
 	w.person("owner@example.com", w.account("Acme", 0))

@@ -249,7 +249,7 @@ func TestASignInWithACodeLeavesNoAttemptBehind(t *testing.T) {
 	require.Zero(t, w.count(`SELECT coalesce(sum(count), 0) FROM attempt`))
 }
 
-// TestThePasswordDoesNotBeginTheCountOfCodesAgain: who has the password and one browser that is known could
+// TestThePasswordDoesNotBeginTheCountOfCodesAgain: somebody who has the password and a known browser could
 // otherwise try codes without end.
 func TestThePasswordDoesNotBeginTheCountOfCodesAgain(t *testing.T) {
 	w := newWorld(t)
@@ -264,7 +264,7 @@ func TestThePasswordDoesNotBeginTheCountOfCodesAgain(t *testing.T) {
 	require.Contains(t, b.enter("operator@example.com", a.code(0)).body, "Sign out")
 }
 
-// TestAPasswordChangeDoesNotBeginTheCountOfCodesAgain: who has the password and an open session could otherwise
+// TestAPasswordChangeDoesNotBeginTheCountOfCodesAgain: somebody with the password and an open session could otherwise
 // try codes without end.
 func TestAPasswordChangeDoesNotBeginTheCountOfCodesAgain(t *testing.T) {
 	w := newWorld(t)
@@ -348,7 +348,7 @@ func TestAnInvitationResetsTwoFactorOnlyWhenItSaysSo(t *testing.T) {
 	require.Zero(t, w.count(`SELECT count(*) FROM two_factor`), "it goes with its person")
 }
 
-// TestGuessingTheCodeThatSwitchesOffIsBounded as at the sign-in, for who has the password and a stolen session:
+// TestGuessingTheCodeThatSwitchesOffIsBounded as at the sign-in, for somebody with the password and a stolen session:
 // each guess is from an address of its own, in a browser that is not known.
 func TestGuessingTheCodeThatSwitchesOffIsBounded(t *testing.T) {
 	w := newWorld(t)

@@ -476,7 +476,7 @@ func TestAnAddressThatIsNoneGetsNothing(t *testing.T) {
 	require.True(t, validAddress("ada.o'neil+x@example.com"))
 }
 
-// TestANoticeThatCantBeReadIsGivenUp, and one whose sender is none: neither is half a message.
+// TestANoticeThatCantBeReadIsGivenUp, and so is one whose sender is invalid: neither is sent as half a message.
 func TestANoticeThatCantBeReadIsGivenUp(t *testing.T) {
 	o := newOffice(t, mailtest.Options{})
 	o.test()

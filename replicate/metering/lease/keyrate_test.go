@@ -71,7 +71,7 @@ func TestRequestsOfAKeyElsewhereCountBeforeItsFirstHere(t *testing.T) {
 	require.NotContains(t, edge.rates.keys, int64(8), "of a key that nobody asked for here")
 }
 
-// TestAKeyMayNoMoreThanItsPlan even where its requests elsewhere are known before those of its account, of which they are part.
+// TestAKeyMayNoMoreThanItsPlan, even where its requests at other edges are known before its account's, which include them.
 func TestAKeyMayNoMoreThanItsPlan(t *testing.T) {
 	edge := together(t)
 	edge.leases.keys.ensure(7)

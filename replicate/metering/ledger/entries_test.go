@@ -255,7 +255,7 @@ func TestAnEdgeThatIsAheadDeclaresAgain(t *testing.T) {
 	require.Equal(t, []string{"away", "one"}, l.Awaited())
 }
 
-// TestIdsLeapWhenARestoreBegins that nobody announced: those of accounts that were lost are not given again.
+// TestIdsLeapWhenARestoreBegins that nobody announced: the ids of accounts that were lost are not given again.
 func TestIdsLeapWhenARestoreBegins(t *testing.T) {
 	l, db, commit := onFile(t)
 	_, err := db.Exec(`INSERT INTO account (name, email, plan, suspended, created_at) VALUES ('a', 'a@example.com', 'scale', 0, 0)`)

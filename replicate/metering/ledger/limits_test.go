@@ -218,7 +218,7 @@ func TestAnotherPlanHoldsForTheMonthsOfARightClock(t *testing.T) {
 	}
 }
 
-// TestALowerVolumeOfAPlanHoldsForItsAccounts, and not for those of another.
+// TestALowerVolumeOfAPlanHoldsForItsAccounts, and not for the accounts of another plan.
 func TestALowerVolumeOfAPlanHoldsForItsAccounts(t *testing.T) {
 	l := newLedger(t, 1, 100, "one")
 	l.SetPlan(at, ledger.Plan{ID: "starter", MonthlyVolume: 50})

@@ -119,7 +119,7 @@ func counter(t *testing.T, l *ledger.Ledger, name string, boot uint64) (s *spend
 	return s, tell, func() []syncproto.Rate { return s.sync(syncproto.Sync{}).Others }
 }
 
-// TestEachEdgeHearsOfTheRequestsAtAllOthers, not of its own, and once.
+// TestEachEdgeHearsOfTheRequestsAtAllOthers, once, and not of its own.
 func TestEachEdgeHearsOfTheRequestsAtAllOthers(t *testing.T) {
 	l := newLedger(t, 1, 100, "one", "two", "three")
 	minute := syncproto.Minute(at)

@@ -117,7 +117,7 @@ func TestAChargeThatWasCreditedIsNotInDoubtAgain(t *testing.T) {
 	require.True(t, credited)
 }
 
-// TestAChangedPlanIsStoredWhole: each of its fields is what it was set to last.
+// TestAChangedPlanIsStoredWhole: each field has the value that it was last set to.
 func TestAChangedPlanIsStoredWhole(t *testing.T) {
 	l, db, commit := onFile(t)
 	for _, plan := range []ledger.Plan{

@@ -359,7 +359,7 @@ func TestRestoredWriterLogsTheEdgesItWaitsFor(t *testing.T) {
 	eventually(t, logged("leases are granted again"), "it waits for no edge any more")
 }
 
-// TestRestoredWriterLogsWhatItCompensated: who repeats the purchase that was lost must not give these credits again.
+// TestRestoredWriterLogsWhatItCompensated: an operator who repeats a lost purchase must not give these credits again.
 func TestRestoredWriterLogsWhatItCompensated(t *testing.T) {
 	c := startCentre(t, nil)
 	here := c.edge("here")

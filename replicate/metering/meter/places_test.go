@@ -31,7 +31,7 @@ func given(w *waiter) bool {
 	}
 }
 
-// TestEachAccountGetsHalfOfWhatIsFree, and who waited in vain less, until it is decided or half a minute
+// TestEachAccountGetsHalfOfWhatIsFree, and one that waited in vain gets less, until it is decided or half a minute
 // to a minute has passed.
 func TestEachAccountGetsHalfOfWhatIsFree(t *testing.T) {
 	var w waiters

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhatIsWrongWithABodyIsSaidInItsOwnWords, not in those of Go's decoder: owners of accounts read it, too.
+// TestWhatIsWrongWithABodyIsSaidInItsOwnWords, not in the words of Go's decoder: owners of accounts read it, too.
 func TestWhatIsWrongWithABodyIsSaidInItsOwnWords(t *testing.T) {
 	w, first, _ := runForRoles(t)
 	_, err := first.AddAccount(t.Context(), "made-up", "", "starter")

@@ -299,7 +299,7 @@ func TestANodesTokenIsItsOwn(t *testing.T) {
 	}
 }
 
-// TestANodeIsShownWithWhatItHasLeased, of which what it has in earlier epochs is stale.
+// TestANodeIsShownWithWhatItHasLeased; what it leased in earlier epochs is stale.
 func TestANodeIsShownWithWhatItHasLeased(t *testing.T) {
 	w, _ := openUnrun(t)
 	defer w.release()

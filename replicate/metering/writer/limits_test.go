@@ -220,7 +220,7 @@ func TestDetailsOfTheAuditLogAreBounded(t *testing.T) {
 	}
 }
 
-// TestTheAuditLogHasAllOfARequest, and nothing that can't be shown: who changes something must not hide a part of it behind
+// TestTheAuditLogHasAllOfARequest, and nothing that can't be shown: somebody who changes something must not hide a part of it behind
 // what the log has no room for, nor change how a terminal shows the rest.
 func TestTheAuditLogHasAllOfARequest(t *testing.T) {
 	w, first, _ := runForRoles(t)

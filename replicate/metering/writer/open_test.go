@@ -49,7 +49,7 @@ func TestAWriterLeavesALedgerOfANewerProgramAlone(t *testing.T) {
 	require.ErrorAs(t, err, &newer, "nor does it go on without a projection")
 }
 
-// TestAWriterThatIsInterruptedAtItsStartSaysNoMore: what it was at then is of no interest.
+// TestAWriterThatIsInterruptedAtItsStartSaysNoMore: nobody wants to know what it was doing then.
 func TestAWriterThatIsInterruptedAtItsStartSaysNoMore(t *testing.T) {
 	w, _ := openUnrun(t)
 	ctx, cancel := context.WithCancel(t.Context())

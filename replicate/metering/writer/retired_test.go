@@ -10,7 +10,7 @@ import (
 	"regedge/replicate/metering/syncproto"
 )
 
-// TestARetiredNodeGetsNoMoreReadTokens: who has its machine could read the databases with them for another month.
+// TestARetiredNodeGetsNoMoreReadTokens: whoever has its machine could read the databases with them for another month.
 func TestARetiredNodeGetsNoMoreReadTokens(t *testing.T) {
 	w, client, _ := runForRoles(t)
 	tokens := map[string]string{"access": "made-up"}
@@ -63,7 +63,7 @@ func TestTheClockOfARetiredNodeDoesNotCount(t *testing.T) {
 	require.Empty(t, w.clocks.wrong(), "what it says afterwards")
 }
 
-// TestARetiredNodeLogsNoRequests: who has its machine could fill owners' logs with made-up ones for ever. So could one that is
+// TestARetiredNodeLogsNoRequests: whoever has its machine could fill owners' logs with made-up ones for ever. So could one that is
 // fenced, until it has a new token.
 func TestARetiredNodeLogsNoRequests(t *testing.T) {
 	w, client, clock := runForRoles(t)

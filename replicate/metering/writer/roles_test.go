@@ -70,7 +70,7 @@ func clientOf(w *Writer, token string) *Client {
 	return NewClient("http://writer", token, &http.Client{Transport: InProcess(w.Handler())})
 }
 
-// wantedRoles is what each route needs. It repeats the table on purpose: who opens a route to more
+// wantedRoles is what each route needs. It repeats the table on purpose: whoever opens a route to more
 // tokens has to say so twice.
 var wantedRoles = map[string]Role{
 	"GET /healthz": anyone, "GET /readyz": anyone, "GET /v1/openapi.yaml": anyone, "POST /v1/sync": edges, "POST /v1/reports": edges, "POST /v1/requests": edges,

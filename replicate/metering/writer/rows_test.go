@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// breaksOff is a query whose second row fails, as that of a damaged page does.
+// breaksOff is a query whose second row fails, as it does on a damaged page.
 const breaksOff = `SELECT abs(value) FROM (SELECT 1 AS value UNION ALL SELECT -9223372036854775808)`
 
 // TestAListThatBreaksOffIsNoShorterList: what is missing would be taken for gone. Of tokens and keys that

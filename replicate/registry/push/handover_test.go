@@ -160,7 +160,7 @@ func TestWhatWasReadToCompareIsCounted(t *testing.T) {
 	require.Positive(t, p.report.Compared)
 }
 
-// TestEntriesOfAGenerationHaveTheirOwnPlaces: those of the one before have theirs until they are deleted.
+// TestEntriesOfAGenerationHaveTheirOwnPlaces: entries of the previous generation keep theirs until they are deleted.
 func TestEntriesOfAGenerationHaveTheirOwnPlaces(t *testing.T) {
 	p := ofSnapshot(t)
 	var value string

@@ -260,7 +260,7 @@ func TestTheNewestReleaseIsTheLastOne(t *testing.T) {
 	require.Equal(t, "r-2", current)
 }
 
-// TestALongStatementOnAFileEndsWithItsContext: who interrupts a push would else wait for it.
+// TestALongStatementOnAFileEndsWithItsContext: somebody who interrupts a push would otherwise wait for it.
 func TestALongStatementOnAFileEndsWithItsContext(t *testing.T) {
 	p, _ := onFile(t, "")
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)

@@ -198,7 +198,7 @@ func TestAKilledPrimaryHasNoBase(t *testing.T) {
 	require.Equal(t, 2, times(log, copied))
 }
 
-// TestAPrimaryThatIsAskedWhileItStopsGoesOnWithItsLog: sqld leaves the sign of a killed server for who asks late.
+// TestAPrimaryThatIsAskedWhileItStopsGoesOnWithItsLog: after a late request, sqld leaves the sign of a killed server.
 func TestAPrimaryThatIsAskedWhileItStopsGoesOnWithItsLog(t *testing.T) {
 	t.Parallel()
 	g := startGated(t)

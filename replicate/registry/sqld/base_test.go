@@ -521,7 +521,7 @@ func TestAReplicaFollowsWhatHasNoOtherBase(t *testing.T) {
 	}
 }
 
-// TestABaseThatIsNotDescribedIsNotFetched: a position before the first frame, for one, is none that a log reaches.
+// TestABaseThatIsNotDescribedIsNotFetched: no log reaches a position before the first frame, for one.
 func TestABaseThatIsNotDescribedIsNotFetched(t *testing.T) {
 	for name, c := range map[string]struct{ field, value, because string }{
 		"no log":            {"Etag", "", "32 digits"},
@@ -642,7 +642,7 @@ func TestAFetchedDatabaseIsWholeWithItsPosition(t *testing.T) {
 	require.NoFileExists(t, fetchedPath(s.Dir))
 }
 
-// TestWhoAsksForFramesOfTheBaseIsRefused, and who follows the log is not.
+// TestWhoAsksForFramesOfTheBaseIsRefused; a replica that follows the log is not.
 func TestWhoAsksForFramesOfTheBaseIsRefused(t *testing.T) {
 	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
 	placed(t, s)

@@ -144,7 +144,7 @@ func TestNoClientHoldsAGateForEver(t *testing.T) {
 	require.Equal(t, []int{headerBytes, headerBytes}, []int{s.MaxHeaderBytes, reads.web.MaxHeaderBytes}, "nor with a header that fills the memory")
 }
 
-// TestTheConnectionsOfAGateForQueriesAreBounded: the program's own test looks at those of a primary.
+// TestTheConnectionsOfAGateForQueriesAreBounded: the program's own test looks at the connections of a primary.
 func TestTheConnectionsOfAGateForQueriesAreBounded(t *testing.T) {
 	bounded := 0
 	config := Config{HTTP: "127.0.0.1:0", Reads: &Reads{}, Bound: func(l net.Listener) net.Listener { bounded++; return l }}

@@ -133,7 +133,7 @@ func TestAnUploadThatHangsEndsWithThePrimary(t *testing.T) {
 	require.Zero(t, times(g.log, "until the mirror has it"), "a stop is no failure")
 }
 
-// TestAnUploadEndsWithAServerThatEnds by itself: who runs it goes on, or ends, without that.
+// TestAnUploadEndsWithAServerThatEnds by itself: its caller goes on, or ends, without the upload.
 func TestAnUploadEndsWithAServerThatEnds(t *testing.T) {
 	m := newMirror(t, "echo $$ > DIR/pid; exec sleep 1000")
 	g := startMirrored(t, m.Mirror)

@@ -127,7 +127,7 @@ func TestAPrimaryThatSaysNothingIsLeft(t *testing.T) {
 	require.Equal(t, strconv.Itoa(unavailable), plain.answer(entriesCall).Header.Get("Grpc-Status"))
 }
 
-// TestACallMayBeSilentAfterItsFirstWord: a replica waits for the next change as long as there is none.
+// TestACallMayBeSilentAfterItsFirstWord: a replica waits for the next change, however long that takes.
 func TestACallMayBeSilentAfterItsFirstWord(t *testing.T) {
 	const patience = 300 * time.Millisecond
 	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

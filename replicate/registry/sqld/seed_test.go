@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestASeedIsCopiedIntoAFileOfItsOwn: what lies in its place is the directory's user's, who may hold it open.
+// TestASeedIsCopiedIntoAFileOfItsOwn: a file that lies in its place belongs to the directory's user, who may hold it open.
 func TestASeedIsCopiedIntoAFileOfItsOwn(t *testing.T) {
 	folder, err := os.OpenRoot(t.TempDir())
 	require.NoError(t, err)
