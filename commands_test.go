@@ -13,9 +13,9 @@ import (
 var (
 	// goTest is a command that runs some tests or benchmarks, up to the end of its line.
 	goTest = regexp.MustCompile("(?:go test|GOTESTSUM\\) --) [^\n`]*")
-	// selected is what it says of which: -run or -bench, and a pattern.
+	// selected is the part of such a command that says which: -run or -bench, and a pattern.
 	selected = regexp.MustCompile(`-(run|bench) '?([^' ]+)'?`)
-	// fuzzed is what a command of scripts/fuzz.sh says of which.
+	// fuzzed is the part of a command of scripts/fuzz.sh that says which targets.
 	fuzzed   = regexp.MustCompile(`fuzz\.sh \S+ '([^']+)'`)
 	inFolder = regexp.MustCompile(`(?:^| )(\./[\w/]+)`)
 	// given is a flag of a command; those of the go command are ofGo.
@@ -34,8 +34,8 @@ func TestHereDocumentsOfDocumentsEnd(t *testing.T) {
 	}
 }
 
-// TestNamedTestsExist: each test, benchmark and fuzz target that a script or a document names, since the go command calls it a
-// success when there is none of a name. So does each flag that they give to a test: a soak fails by it after hours.
+// TestNamedTestsExist: each test, benchmark and fuzz target that a script or a document names, since the go command
+// succeeds when none has the name, and each flag that they give to a test, by which a soak failed after hours.
 func TestNamedTestsExist(t *testing.T) {
 	files := []string{"Makefile", ".ci/run"}
 	for _, pattern := range []string{"scripts/*.sh", "*.md", "docs/*.md"} {

@@ -683,7 +683,7 @@ func TestAResultHasWhatTheServiceSaidBesideIt(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotSetHasItsDefault, also where it is less than nothing; and calls go through the proxy of the environment.
+// TestWhatIsNotSetHasItsDefault, and so has what is negative; and calls go through the proxy of the environment.
 func TestWhatIsNotSetHasItsDefault(t *testing.T) {
 	for _, config := range []Config{{}, {Timeout: -1, MaxWait: -1}} {
 		c, err := New(config)

@@ -45,7 +45,7 @@ func TestOtherWordings(t *testing.T) {
 	}
 }
 
-// TestDigitsThatWereLetters are read as these in words that are mostly letters.
+// TestDigitsThatWereLetters are read as letters in words that are mostly letters.
 func TestDigitsThatWereLetters(t *testing.T) {
 	for query, want := range map[string]string{
 		"g0al g0ods": "goal goods", "l0gist1cs": "logistics", "h0te1 5hiva": "hotel shiva", "1ogic 8akers": "logic bakers", "1nd1a": "india",

@@ -136,7 +136,7 @@ func TestOfABrowserThatIsKnownNoMoreNothingIsLeft(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM device`))
 }
 
-// TestABrowserIsKnownForAYear after somebody has signed in there, and then a stranger.
+// TestABrowserIsKnownForAYear after somebody has signed in there, and then counts as a stranger's.
 func TestABrowserIsKnownForAYear(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	w := newWorld(t)
@@ -467,7 +467,7 @@ func TestTheBrowsersUsedLastAreKnown(t *testing.T) {
 	require.Equal(t, 2, w.count(`SELECT count(*) FROM device WHERE seen_at = ?`, w.clock().UnixMilli()))
 }
 
-// TestTheBrowserOfASignInIsKnownAmongManyOfThatMoment: it is not the one of the 21 that goes.
+// TestTheBrowserOfASignInIsKnownAmongManyOfThatMoment: of the 21, another one is forgotten.
 func TestTheBrowserOfASignInIsKnownAmongManyOfThatMoment(t *testing.T) {
 	w := newWorld(t)
 	w.owner("Acme", 0)

@@ -160,7 +160,7 @@ func TestACodeIsGoodOnce(t *testing.T) {
 	require.Equal(t, 9+10, w.count(`SELECT count(*) FROM recovery_code`))
 }
 
-// TestTheCodesOfOnePersonAreNoOtherPersons: what one uses up or switches off, another has still.
+// TestTheCodesOfOnePersonAreNoOtherPersons: what one uses up or switches off, another still has.
 func TestTheCodesOfOnePersonAreNoOtherPersons(t *testing.T) {
 	w := newWorld(t)
 	operator := w.operator()
