@@ -290,8 +290,10 @@ func TestAMatchIsOpenedAgain(t *testing.T) {
 	p.openRecord(base)
 	p.Type("#name", " \r")
 	p.WaitFor(`document.querySelector("#record").hidden && document.querySelector("#said").textContent.startsWith("2 matches")`)
+	p.As(browser.View{Width: 360, Height: 300}) // where the record begins below the screen
 	p.Click(`#matches a[href^="#company/"]`)
 	p.WaitFor(`!document.querySelector("#record").hidden`)
+	p.WaitFor(`document.querySelector("#record-title").getBoundingClientRect().top < innerHeight`)
 	p.Eval(`location.hash = "", ""`)
 	p.WaitFor(`document.querySelector("#record").hidden`)
 	p.RequireClean(base)
