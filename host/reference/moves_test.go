@@ -83,7 +83,8 @@ func TestSkippingToTheContentKeepsWhatIsFound(t *testing.T) {
 	p.WaitFor(`location.hash === "#main"`)
 	p.ReleaseAnswers()
 	p.WaitFor(`document.querySelectorAll("#matches a").length === 2`)
-	require.Equal(t, "1", p.Eval(`String(performance.getEntriesByType("resource").filter(({ name }) => name.includes("/v1/search/")).length)`))
+	require.Equal(t, "1,1", p.Eval(`["/v1/search/", "/assets/samples.json"].map((of) =>
+		performance.getEntriesByType("resource").filter(({ name }) => name.includes(of)).length).join()`))
 	p.RequireClean(base)
 }
 
