@@ -437,6 +437,27 @@ func TestSwappedDaysOfPersonsEndTheRun(t *testing.T) {
 	}
 }
 
+// TestADirectoryWithAnotherColumnForItsDistrictsEndsTheRun: every company would have a wrong district.
+func TestADirectoryWithAnotherColumnForItsDistrictsEndsTheRun(t *testing.T) {
+	for district, want := range map[string]string{
+		"Mapusa S.O": `most districts of its post offices are like "Mapusa S.O": is District the column of something else?`,
+		"Goa":        `like "Goa"`, "Goa Division": `like "Goa Division"`, "North Goa": "", "NORTH GOA DISTRICT": "", "Made-up": "", "Chandigarh": "", "उत्तर गोवा": "",
+	} {
+		text := "Pincode,District,StateName\n"
+		for i := range 25 {
+			text += fmt.Sprintf("4035%02d,%s,Goa\n", i+1, district)
+		}
+		w := newFixture(t)
+		_, err := Run(context.Background(), w.config("2025-05-05", w.file(text)))
+		if want == "" {
+			require.NoError(t, err, district)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+		require.Empty(t, w.registryFiles())
+	}
+}
+
 // TestAFewStrangeRowsEndNoRun, though they are most of those with a value in the column.
 func TestAFewStrangeRowsEndNoRun(t *testing.T) {
 	text := "LLPIN,LLP Status,Status,Obligation Of Contribution,State,Address,LLP Name\n"
