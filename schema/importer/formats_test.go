@@ -475,11 +475,11 @@ func TestADINOfZerosIsNone(t *testing.T) {
 func TestAFillerIsNoName(t *testing.T) {
 	w := newFixture(t)
 	text := "CIN,CompanyName,CompanyStatus\n"
-	for i, name := range []string{"NA", "N/A", "-", ".", "NULL", "None", "NIL PRIVATE LIMITED"} {
+	for i, name := range []string{"NA", "N/A", "-", ".", "NULL", "None", "NIL PRIVATE LIMITED", "UNKNOWN"} {
 		text += fmt.Sprintf("U00001GA2020PTC00000%d,%s,Active\n", i, name)
 	}
 	require.Equal(t, map[string]int64{"no name": 6}, w.text("2025-05-05", text).Rejected)
-	require.Equal(t, []string{"NIL PRIVATE LIMITED"}, w.rows("SELECT company_name FROM company"))
+	require.Equal(t, []string{"NIL PRIVATE LIMITED", "UNKNOWN"}, w.rows("SELECT company_name FROM company ORDER BY cin"))
 }
 
 // TestAFillerIsNoContact: a client would take it for an address.

@@ -197,8 +197,9 @@ func (r *reading) refuse(reason, detail string) {
 
 func (r *reading) name(s string) record.Value {
 	v := record.TextOf(clean(s))
+	isNameless := isNone(s) && squash(s) != "unknown" // the official name of two companies
 	switch {
-	case v.Kind == record.Null || isNone(s) || isFormulaOrError(s) || !strings.ContainsFunc(v.Text, unicode.IsLetter):
+	case v.Kind == record.Null || isNameless || isFormulaOrError(s) || !strings.ContainsFunc(v.Text, unicode.IsLetter):
 		r.refuse(record.NoName, v.Text)
 	case utf8.RuneCountInString(v.Text) > maxName:
 		r.refuse("name too long", "")
