@@ -376,6 +376,7 @@ func TestSuggestions(t *testing.T) {
 		`"%E0%A4%86 50%25"`:                  {"आ 50%"},
 		`"A+B LTD"`:                          {"A+B LTD"},
 		`"open`:                              nil,
+		`"open\`:                             nil,
 		`token`:                              nil,
 		`"a" "b"`:                            nil,
 	} {
@@ -427,6 +428,20 @@ func TestNoPauseIsLongerThanMaxWait(t *testing.T) {
 	got, err := c.Company(context.Background(), "x")
 	if err != nil || got.Attempts != 3 || len(*pauses) != 2 || slices.Max(*pauses) > time.Millisecond {
 		t.Errorf("got %v, %v after pauses %v, want the third attempt's answer after 1ms each", got, err, *pauses)
+	}
+}
+
+// TestAPauseIsTheLongerOfTheClientsAndTheServices: a service that is down is asked ever less often.
+func TestAPauseIsTheLongerOfTheClientsAndTheServices(t *testing.T) {
+	for asked, least := range map[string]time.Duration{"0": firstPause / 2, "1": time.Second} {
+		s := serve(t, problem(503, Overloaded, "Retry-After", asked))
+		c, pauses := s.client(t, Config{MaxRetries: 5})
+		if _, err := c.Company(context.Background(), "x"); err == nil || len(*pauses) != 5 {
+			t.Fatalf("got %v after pauses %v, want an error after 5", err, *pauses)
+		}
+		if got := *pauses; slices.Min(got) < least || got[4] < 8*firstPause {
+			t.Errorf("Retry-After %s: got pauses %v, want each from %s on, and the last from %s on", asked, got, least, 8*firstPause)
+		}
 	}
 }
 
