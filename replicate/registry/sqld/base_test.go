@@ -3,10 +3,13 @@ package sqld
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -390,6 +393,70 @@ func TestAGateServesTheBaseOfItsLog(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, get().Code)
 	require.NoError(t, os.Remove(about))
 	require.Equal(t, http.StatusNotFound, get().Code)
+}
+
+// TestAReplicaFetchesABaseByHTTP1, which costs the primary a third of HTTP/2. Other clients, and other primaries, know HTTP/2 alone.
+func TestAReplicaFetchesABaseByHTTP1(t *testing.T) {
+	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
+	content := placed(t, s)
+	g := &gate{dir: s.Dir, output: newOutput(t.Output()), follows: make(map[string]bool), calls: make(map[string]int), link: &tls.Config{}}
+	byGate := func(web *httptest.Server) { web.Config = g.server(web.TLS) }
+	f, _ := fetcherOf(t, nil, byGate)
+	near, err := f.client()
+	require.NoError(t, err)
+	config, err := f.tls.load()
+	require.NoError(t, err)
+	only2 := &http.Client{Transport: &http.Transport{Protocols: onlyHTTP2(), TLSClientConfig: config.Clone()}}
+	defer only2.CloseIdleConnections()
+	usual := &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: config.Clone()}}
+	defer usual.CloseIdleConnections()
+	for client, protocol := range map[*http.Client]int{near: 1, only2: 2, usual: 2} {
+		answer, err := client.Get(f.url)
+		require.NoError(t, err)
+		require.Equal(t, protocol, answer.ProtoMajor)
+		_, err = io.Copy(io.Discard, answer.Body)
+		require.NoError(t, errors.Join(err, answer.Body.Close()))
+		require.EqualValues(t, 200, answer.StatusCode)
+	}
+	refused, err := near.Post(strings.TrimSuffix(f.url, basePath)+helloCall, "application/grpc", strings.NewReader("x"))
+	require.NoError(t, err)
+	require.NoError(t, refused.Body.Close())
+	require.Equal(t, strconv.Itoa(permissionDenied), refused.Header.Get("Grpc-Status"), "the log is followed by HTTP/2")
+	require.True(t, refused.Close)
+
+	earlier, _ := fetcherOf(t, nil, byGate, func(web *httptest.Server) { web.Config.Protocols, web.TLS.GetConfigForClient = onlyHTTP2(), nil })
+	for _, f := range []*fetcher{f, earlier} {
+		may, err := f.mayFollow(t.Context())
+		require.NoError(t, err)
+		require.False(t, may)
+		got, err := os.ReadFile(fetchedPath(f.dir))
+		require.NoError(t, err)
+		require.Equal(t, content, got)
+	}
+}
+
+// deadlines notes until when a client has to read, and to have sent its body.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	read, write time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error  { d.read = t; return nil }
+func (d *deadlines) SetWriteDeadline(t time.Time) error { d.write = t; return nil }
+
+// TestNobodyHoldsAGateByHTTP1: neither who reads nothing of a base, nor who sends no end of a body.
+func TestNobodyHoldsAGateByHTTP1(t *testing.T) {
+	s := &Server{Config: Config{Dir: t.TempDir(), Link: &TLSFiles{}}}
+	placed(t, s)
+	g := &gate{dir: s.Dir, output: newOutput(t.Output()), follows: make(map[string]bool), calls: make(map[string]int), link: &tls.Config{}}
+	w, r := &deadlines{ResponseRecorder: httptest.NewRecorder()}, httptest.NewRequest(http.MethodGet, basePath, nil)
+	r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{SerialNumber: big.NewInt(7)}}}
+	g.ServeHTTP(w, r.WithContext(context.WithValue(t.Context(), connectionKey{}, g.connect())))
+	require.Equal(t, http.StatusOK, w.Code)
+	for limit, end := range map[time.Duration]time.Time{stuckTimeout: w.write, handshakeTimeout: w.read} {
+		require.False(t, end.IsZero())
+		require.LessOrEqual(t, time.Until(end), limit)
+	}
 }
 
 // fetcherOf returns a fetcher of a replica without anything, whose primary is a handler, and who wait for it.

@@ -137,8 +137,11 @@ func (f *fetcher) client() (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	protocols := onlyHTTP2() // for primaries of earlier versions
+	protocols.SetHTTP1(true)
+	config.NextProtos = fasterFirst
 	return &http.Client{Transport: &http.Transport{
-		TLSClientConfig: config, Protocols: onlyHTTP2(), DialContext: f.traffic.dial,
+		TLSClientConfig: config, Protocols: protocols, DialContext: f.traffic.dial,
 		DisableKeepAlives: true, IdleConnTimeout: linkIdle, // CloseIdleConnections misses one whose stream has just ended
 	}}, nil
 }

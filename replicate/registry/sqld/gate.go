@@ -133,8 +133,18 @@ func (g *gate) close() {
 }
 
 func (g *gate) server(edges *tls.Config) *http.Server {
+	protocols := onlyHTTP2()
+	protocols.SetHTTP1(true)
+	faster := edges.Clone()
+	faster.NextProtos = fasterFirst
+	edges.GetConfigForClient = func(client *tls.ClientHelloInfo) (*tls.Config, error) {
+		if len(client.SupportedProtos) > 0 && client.SupportedProtos[0] == fasterFirst[0] {
+			return faster, nil
+		}
+		return nil, nil
+	}
 	return &http.Server{
-		Handler: g, TLSConfig: edges, Protocols: onlyHTTP2(),
+		Handler: g, TLSConfig: edges, Protocols: protocols,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: callsAtOnce, SendPingTimeout: pingTimeout, PingTimeout: pingTimeout,
 			WriteByteTimeout: stuckTimeout,
@@ -153,6 +163,11 @@ func onlyHTTP2() *http.Protocols {
 	p.SetUnencryptedHTTP2(true)
 	return p
 }
+
+// fasterFirst are the protocols of a client that asks for the base alone, by its preference, which a gate follows; gRPC needs
+// HTTP/2. To send 60 MB to a replica, which reads more slowly than the primary sends, took 0.107 s of the primary's processor time by
+// HTTP/2, whose windows then part it into small frames, and takes 0.037 s by HTTP/1.1 (2026-11-30).
+var fasterFirst = []string{"http/1.1", "h2"}
 
 // connection is an edge's connection to the gate. Each has its own to sqld, so that one closed by sqld
 // for its calls ends no other.
@@ -184,7 +199,12 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(connectionKey{}).(*connection)
 	from := r.TLS.PeerCertificates[0]
 	ofBase := r.Method == http.MethodGet && r.URL.Path == basePath
-	if !ofBase && (r.Method != http.MethodPost || !replicationCalls[r.URL.Path]) {
+	if r.ProtoMajor == 1 {
+		answer := newBounded(w)
+		defer answer.end()
+		w = answer
+	}
+	if !ofBase && (r.ProtoMajor == 1 || r.Method != http.MethodPost || !replicationCalls[r.URL.Path]) {
 		c.logged.Do(func() {
 			g.output.say(fmt.Sprintf("refused %q a call that is not replication: writes and transactions need the primary's own address", from.Subject.CommonName))
 		})
@@ -211,6 +231,26 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.proxy.ServeHTTP(w, r)
 	}
 }
+
+// bounded is the answer to a request by HTTP/1.1, the last one of its connection. It ends when its client reads nothing for
+// stuckTimeout, as the server's HTTP/2 does by itself, or holds back a body that nobody reads.
+type bounded struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func newBounded(w http.ResponseWriter) bounded {
+	w.Header().Set("Connection", "close")
+	return bounded{w, http.NewResponseController(w)}
+}
+
+// Write implements io.Writer.
+func (b bounded) Write(p []byte) (int, error) {
+	_ = b.control.SetWriteDeadline(time.Now().Add(stuckTimeout))
+	return b.ResponseWriter.Write(p)
+}
+
+func (b bounded) end() { _ = b.control.SetReadDeadline(time.Now().Add(handshakeTimeout)) }
 
 // lacksBase reports whether a call comes from a replica that can't follow the log because that begins at a base: the
 // replica has not said, with its certificate, that it follows this log, or it asks for frames before the log. sqld

@@ -40,7 +40,7 @@ func TestACallIsPassedOnAsItWasCompared(t *testing.T) {
 	})
 	call := func(bytes int) {
 		r := httptest.NewRequest(http.MethodPost, "/wal_log.ReplicationLog/Hello?more=1", strings.NewReader(strings.Repeat("x", bytes)))
-		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{SerialNumber: big.NewInt(7)}}}
+		r.ProtoMajor, r.TLS = 2, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{SerialNumber: big.NewInt(7)}}}
 		g.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithValue(t.Context(), connectionKey{}, c)))
 	}
 	for range callsAtOnce + 1 { // one after the other
@@ -60,7 +60,7 @@ func TestEveryCallOfReplicationIsPassedOn(t *testing.T) {
 	c := g.connect()
 	call := func(name string) http.Header {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/wal_log.ReplicationLog/"+name, nil)
-		r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{SerialNumber: big.NewInt(7)}}}
+		r.ProtoMajor, r.TLS = 2, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{SerialNumber: big.NewInt(7)}}}
 		g.ServeHTTP(w, r.WithContext(context.WithValue(t.Context(), connectionKey{}, c)))
 		require.Equal(t, http.StatusOK, w.Code)
 		return w.Header()
