@@ -62,7 +62,7 @@ SELECT (SELECT id FROM release ORDER BY seq DESC LIMIT 1),
 // takes about 1 µs: 40 words of four characters in 2,000 names took 0.1 s (30 November 2026).
 const maxCompared = "12000"
 
-// nearNames is about how many names are compared for suggestions; each takes about 2 µs in the component. Every
+// nearNames is about how many names are compared for each reading of a query to suggest some; each takes about 2 µs in the component. Every
 // expression may give an equal share of them, so that one with many names does not crowd out the others.
 const nearNames = 240
 

@@ -2,9 +2,11 @@ package handler
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -244,7 +246,7 @@ func TestANameMayHaveWhatIsMostlyNotOfANameOrMisread(t *testing.T) {
 
 // named are companies with the names that queries mean.
 func named(queries map[string]string) (records []searchtest.Record) {
-	for _, name := range queries {
+	for _, name := range slices.Sorted(maps.Values(queries)) {
 		records = append(records, searchtest.Record{Value: fmt.Sprintf("U72900GA2015PTC%06d", len(records)), Name: name + " LIMITED", Status: "ACTIVE"})
 	}
 	return records

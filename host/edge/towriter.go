@@ -17,7 +17,7 @@ const (
 	// dialLimit is how long a request waits for a connection to the writer. It is below the timeout of a report or a
 	// meter's message, so that the error says what did not answer.
 	dialLimit = 4 * time.Second
-	// connectLimit is how long the dial goes on after that, for a later request. A first name server that does not
+	// connectLimit is how long a dial may take in all; beyond dialLimit it goes on for a later request. A first name server that does not
 	// answer takes 5 s: with dialLimit alone, the second one would never be asked.
 	connectLimit = 8 * time.Second
 )

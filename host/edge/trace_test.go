@@ -17,7 +17,7 @@ import (
 	"regedge/internal/testkit/collector"
 )
 
-// ending is every part of an engine: whatever is asked ends with that of its context, an error, or nil.
+// ending stands for every part of an engine. Each of its calls returns the error of its context or its own, if any.
 type ending struct{ err error }
 
 func (e ending) Query(ctx context.Context, _ string, _ []handler.Value, _ *handler.Result) error {

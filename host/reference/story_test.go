@@ -293,7 +293,7 @@ func TestAMatchIsOpenedAgain(t *testing.T) {
 	p.As(browser.View{Width: 360, Height: 300}) // where the record begins below the screen
 	p.Click(`#matches a[href^="#company/"]`)
 	p.WaitFor(`!document.querySelector("#record").hidden`)
-	p.WaitFor(`document.querySelector("#record-title").getBoundingClientRect().top < innerHeight`)
+	p.WaitFor(`scrollY > 0 && document.querySelector("#record-title").getBoundingClientRect().top < innerHeight`)
 	p.Eval(`location.hash = "", ""`)
 	p.WaitFor(`document.querySelector("#record").hidden`)
 	p.RequireClean(base)

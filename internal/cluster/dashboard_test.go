@@ -179,7 +179,8 @@ func TestLinesOfTheDashboardShowWhatTheyAreCalled(t *testing.T) {
 	}
 }
 
-// TestPanelsShowTheEdgesThatAreChosen: what edges alone have is of these, and nothing is of the others. The tokens of all end.
+// TestPanelsShowTheEdgesThatAreChosen: a panel of what only edges have takes the chosen edges, and no other panel depends on
+// the choice. Tokens of all nodes end.
 func TestPanelsShowTheEdgesThatAreChosen(t *testing.T) {
 	ofEdges := map[string]bool{}
 	for name, m := range documentedMetrics(t) {

@@ -12,7 +12,7 @@ import (
 // sqlWord matches texts that are taken for SQL, which alone is changed.
 var sqlWord = regexp.MustCompile(`\b(SELECT|INSERT|UPDATE|DELETE|FROM|WHERE|AND|ORDER BY|VALUES)\b`)
 
-// replacements have for a word or sign in SQL others that mean nearly the same.
+// replacements maps a word or operator of SQL to others that mean nearly the same.
 var replacements = []struct {
 	kind string
 	from *regexp.Regexp // its first group is replaced

@@ -291,7 +291,7 @@ func TestATargetGetsSoManyADay(t *testing.T) {
 	require.Len(t, carrier.got, perDay+2)
 }
 
-// TestAFailedAttemptIsNoneOfADay: what comes to nobody is not too much for them.
+// TestAFailedAttemptIsNoneOfADay: a message that was not delivered does not count towards an address's limit of a day.
 func TestAFailedAttemptIsNoneOfADay(t *testing.T) {
 	outcomes := []notice.Outcome{{Result: "busy"}, {Result: "busy"}, {State: notice.Delivered, Result: "sent"}}
 	o := noticetest.New(t, notice.Way{Channel: notice.Mail, Carrier: scripted{&outcomes}, PerDay: 2})

@@ -49,6 +49,7 @@ func TestTab(t *testing.T) {
 
 // checksFail opens a page without a fault, and pages of one fault each.
 func checksFail(t *testing.T, page *browser.Tab) {
+	page.T = t
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		io.WriteString(w, "<!doctype html><html lang=en><title>Made up</title><main><h1>Made up</h1>"+map[string]string{
@@ -84,6 +85,7 @@ func checksFail(t *testing.T, page *browser.Tab) {
 
 // conditionOfAWholePage: what a test reads next may be at its end.
 func conditionOfAWholePage(t *testing.T, page *browser.Tab) {
+	page.T = t
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		if r.URL.Path != "/slow" {

@@ -30,7 +30,11 @@ func TestADamagedFileIsNotIntact(t *testing.T) {
 	fails := func() bool {
 		f := &failed{TB: t}
 		func() {
-			defer func() { recover() }()
+			defer func() {
+				if cause := recover(); cause != nil && cause != any(f) {
+					panic(cause)
+				}
+			}()
 			RequireIntact(f, file)
 		}()
 		return f.yes

@@ -62,7 +62,7 @@ func (l *Ledger) noteUsage(e *Edge, u *syncproto.Usage) {
 }
 
 // Excess says what an edge has added to the ledger today beyond what an honest one adds; it should then be fenced. It
-// returns nil within these bounds, and until the day after a restore: edges then report usage of several days at once,
+// returns nil within these bounds, and through the day after a restore: edges then report usage of several days at once,
 // also for keys that the ledger does not know.
 func (l *Ledger) Excess(e *Edge) error {
 	x := &e.excess

@@ -31,7 +31,7 @@ type Server struct {
 	Config
 	mu      sync.Mutex
 	run     *run      // nil while it is stopped
-	copied  time.Time // when a replica was last copied because of a damaged statement; used only by tend
+	copied  time.Time // when a replica was last copied because a statement found damage, or it was ahead; used only by tend
 	copies  int       // how often that happened without a long pause; used only by tend
 	unbased string    // the seed that no base could be made of, see seedIdentity
 	// hung and writeless replace the package's in tests.

@@ -128,7 +128,7 @@ func percentDecoded(s string) string {
 }
 
 // decodedTwice repairs a text whose UTF-8 was read as Windows-1252 or Latin-1 and written as UTF-8 again: "JosÃ©"
-// becomes "José". Any other text stays: its bytes are not UTF-8.
+// becomes "José". Any other text stays: encoded like that, it is not UTF-8.
 func decodedTwice(s string) string {
 	b := make([]byte, 0, len(s))
 	for _, c := range s {
