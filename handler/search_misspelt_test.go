@@ -228,6 +228,56 @@ func TestWhatIsCopiedFromAPaperIsSuggested(t *testing.T) {
 	}
 }
 
+// TestAMailboxSuggestsTheNameInIt, with what follows the name there, also where it is one of a mail provider.
+func TestAMailboxSuggestsTheNameInIt(t *testing.T) {
+	queries := map[string]string{
+		"jmdglass@rediffmail.com": "JMD GLASS TECH", "cs.gabanigems123@gmail.com": "GABANI GEMS", "relightcyberneticspvtltd@yahoo.co.in": "RELIGHT CYBERNETICS",
+		"info@poshida-global.org": "POSHIDA GLOBAL", "roshan.studios@hotmail.com": "ROSHAN STUDIOS",
+	}
+	s := newSearcher(t, named(queries))
+	for query, name := range queries {
+		found, suggested := s.search(t, query, 5)
+		require.Equal(t, "[]", found, query)
+		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
+	}
+}
+
+// TestALineOfAListSuggestsTheNameInIt: its number before the name and its status behind it, or a phone number.
+func TestALineOfAListSuggestsTheNameInIt(t *testing.T) {
+	queries := map[string]string{
+		"12) preethi cotton mills ACTIVE": "PREETHI COTTON MILLS", "Trishul Energy Systems, +91 98220 12345": "TRISHUL ENERGY SYSTEMS",
+		"excel hydropower, tel. 0832 2412345": "EXCEL HYDROPOWER", "is karunya ventures registered": "KARUNYA VENTURES",
+	}
+	s := newSearcher(t, named(queries))
+	for query, name := range queries {
+		found, suggested := s.search(t, query, 5)
+		require.Equal(t, "[]", found, query)
+		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
+	}
+}
+
+// TestLettersMayBeWrittenAsTheWordsThatTheySoundLike, as a telephone's voice input does.
+func TestLettersMayBeWrittenAsTheWordsThatTheySoundLike(t *testing.T) {
+	queries := map[string]string{"bee see eye alloys": "B C I ALLOYS", "vee are ess consultants": "V R S CONSULTANTS", "tea you marketing": "T U MARKETING"}
+	s := newSearcher(t, named(queries))
+	for query, name := range queries {
+		found, suggested := s.search(t, query, 5)
+		require.Equal(t, "[]", found, query)
+		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
+	}
+}
+
+// TestASpaceMayStandAtAWrongPlaceBesideAMistake in two or three words.
+func TestASpaceMayStandAtAWrongPlaceBesideAMistake(t *testing.T) {
+	queries := map[string]string{"sharmap aridhak": "SHARMA PARIDHAN", "kundanb uildcan": "KUNDAN BUILDCON", "moscostp harmaceuticaos": "MOSCOST PHARMACEUTICALS", "great bea rch artring": "GREAT BEAR CHARTERING"}
+	s := newSearcher(t, named(queries))
+	for query, name := range queries {
+		found, suggested := s.search(t, query, 5)
+		require.Equal(t, "[]", found, query)
+		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
+	}
+}
+
 // TestANameMayHaveWhatIsMostlyNotOfANameOrMisread: names with digits in words, with ordinal numbers, and of a group of companies are
 // suggested for queries with mistakes in them, too.
 func TestANameMayHaveWhatIsMostlyNotOfANameOrMisread(t *testing.T) {

@@ -15,6 +15,11 @@ var letterNames = [...]letterName{
 	{"r", "ar"}, {"s", "ess"}, {"s", "es"}, {"t", "tee"}, {"v", "vee"}, {"x", "ex"}, {"y", "wye"}, {"z", "zed"}, {"z", "zee"},
 }
 
+// heardAs are words that sound like the name of a letter.
+var heardAs = [...]letterName{
+	{"c", "see"}, {"i", "eye"}, {"o", "oh"}, {"q", "cue"}, {"r", "are"}, {"t", "tea"}, {"u", "you"}, {"y", "why"},
+}
+
 // namesOf returns the ways to spell out a letter.
 func namesOf(letter string) (spelled []string) {
 	for _, n := range letterNames {
@@ -87,6 +92,11 @@ func lettersSpelled(words []string) []string {
 // fits is the right one: where a shorter one fits too, what follows that begins no name. It is not recursive, since the
 // component's stack is too small for a word of a dozen names.
 func lettersOf(word string) (letters string) {
+	for _, n := range heardAs {
+		if n.name == word {
+			return n.letter
+		}
+	}
 	for word != "" {
 		at := slices.IndexFunc(letterNames[:], func(n letterName) bool { return strings.HasPrefix(word, n.name) })
 		if at < 0 {

@@ -15,7 +15,7 @@ type Suggestions struct {
 	same    [][]string     // synonyms of each word
 	both    []string       // each word but the last, joined with the next one
 	kept    [][]string     // the words without the first or last ones; see less
-	site    string         // the name in the address of a site; see siteOf
+	sites   []string       // what may be the name in an address; see sitesOf
 	letters string         // see leadingInitials
 	others  []*Suggestions // the same for other wordings of the query
 	found   [MaxSuggestions]suggestion
@@ -62,6 +62,7 @@ const (
 	costAbsent   = 9 // a word that only the query has
 	costShort    = 2 // a word that is abbreviated
 	costBegun    = 3 // a word, not the last, that is cut short
+	costSite     = 4 // a word that only the address of a site has
 )
 
 const (
@@ -87,9 +88,10 @@ func NewSuggestions(query string) *Suggestions {
 	s.tamil = strings.ContainsFunc(query, isTamil)
 	if s.heard = len(s.words) > 0; !s.heard {
 		s.words, s.typed = meant(query)
-		s.site = siteOf(s.words)
+		s.sites = sitesOf(s.words)
 		s.letters = leadingInitials(s.words)
 		s.addWording(s.typed)
+		s.addWording(oneWord(s.words))
 		for _, words := range [...][]string{s.words, s.typed} {
 			s.addWording(otherWording(words))
 			s.addWording(lettersSpelled(words))
@@ -98,6 +100,16 @@ func NewSuggestions(query string) *Suggestions {
 	}
 	s.prepare()
 	return s
+}
+
+// oneWord returns two or three words of a query as one, since their spaces may be wrong, and nil if it is too short. More words ask
+// for names with the commonest parts, and took twice as long.
+func oneWord(words []string) []string {
+	joined := strings.Join(words, "")
+	if len(words) < 2 || len(words) > absentOf || len(words[0]) < minFirst || !isPlainWord(joined) || len(joined) < wideLen {
+		return nil
+	}
+	return []string{joined}
 }
 
 // addWording adds another wording of the query, if there is one.
@@ -131,8 +143,10 @@ func (s *Suggestions) Add(name, label string) {
 	if !ok && s.letters != "" {
 		cost, ok = s.initialsCost(name)
 	}
-	if s.site != "" && strings.HasPrefix(Squeeze(name), s.site) {
-		cost, ok = costExtra*strings.Count(name, " "), true
+	for i, site := range s.sites {
+		if other, also := siteCost(site, name); also && (!ok || other+i*costSite < cost) {
+			cost, ok = other+i*costSite, true
+		}
 	}
 	if !ok {
 		s.addBegun(name, label)

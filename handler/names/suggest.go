@@ -18,9 +18,9 @@ const maxSounds = 6
 //   - whose words sound the same, where two words of the query may be one of the name, or the first
 //     one two of the name;
 //   - that has synonyms of the words, such as 9 for nine, or other wordings, such as 36 for thirty six;
-//   - that begins with the name in the address of a site;
-//   - that begins with the query without its last or first word or two, such as a place, or equals the
-//     first of two words;
+//   - that begins with the name in the address of a site or a mailbox;
+//   - that begins with the query without its last or first word or two, such as a place, or without both the
+//     first and the last, or equals the first of two words;
 //   - that begins with the first of several words;
 //   - for a query of one word: whose first word has a key in common with it and begins or ends as it
 //     does, or that has a word of the same sound, or with the same first five letters;
@@ -73,7 +73,7 @@ func (l *list) like(whole []string) {
 	if letters := leadingInitials(words); letters != "" {
 		l.likeInitials(letters, words[1:])
 	}
-	if site := siteOf(whole); site != "" {
+	for _, site := range sitesOf(whole) {
 		l.likeSite(site)
 	}
 }
@@ -102,7 +102,8 @@ func (l *list) likeWord(word string) {
 // returns a JSON array of expressions, NoTerms if there are none. They find a name
 //   - whose first word is like the first of several, or like the first two joined, and that has a word
 //     like the next one, so that both may be wrong;
-//   - that has parts of a query of one word, spaces ignored: its words were joined and misspelt.
+//   - that has parts of a query of one word, or of two or three as one, spaces ignored: they are the name, or two of
+//     its words, joined and misspelt.
 func FurtherTerms(query string) string {
 	if heard(query) != nil {
 		return NoTerms
@@ -111,6 +112,7 @@ func FurtherTerms(query string) string {
 	words, typed := meant(query)
 	l.further(words)
 	l.further(typed)
+	l.further(oneWord(words))
 	return l.String()
 }
 
@@ -257,8 +259,8 @@ func (l *list) likeLess(words []string) {
 	}
 }
 
-// less returns the words without the last one or two, and without the first one or two, such as a place, as long as at
-// least two remain: fewer begin too many names. Of two words it returns the first. A state's name of two words is left
+// less returns the words without the last one or two, without the first one or two, such as a place, and without both
+// the first and the last, as long as at least two remain: fewer begin too many names. Of two words it returns the first. A state's name of two words is left
 // out together with the town before it.
 func less(words []string) (kept [][]string) {
 	const fewest = 2
@@ -270,7 +272,7 @@ func less(words []string) (kept [][]string) {
 	} else if n > fewest {
 		kept = append(kept, words[:n-1], words[1:])
 		if n-2 >= fewest {
-			kept = append(kept, words[:n-2], words[2:])
+			kept = append(kept, words[:n-2], words[2:], words[1:n-1])
 		}
 	}
 	return kept
@@ -350,6 +352,7 @@ func suggestible(query string) []string {
 	if address { // leave out its path
 		words = words[:len(words)-pathOf(words)]
 	}
+	words = words[:len(words)-phoneOf(words)]
 	if last := words[len(words)-1]; len(words) > 1 && isPincode(last) {
 		words = words[:len(words)-1]
 	}
@@ -370,7 +373,7 @@ func suggestible(query string) []string {
 // if they are the same. The address of a site stays as it is.
 func meant(query string) (words, typed []string) {
 	typed = suggestible(query)
-	if siteOf(typed) != "" {
+	if sitesOf(typed) != nil {
 		return typed, nil
 	}
 	words = slices.Clone(typed)
@@ -397,7 +400,22 @@ var behind = []string{"formerly", "erstwhile", "gstin"}
 var groupOfCompanies = []string{"group", "of", "companies"}
 
 func isPincode(word string) bool {
-	return len(word) == 6 && word[0] != '0' && strings.Trim(word, "0123456789") == ""
+	return len(word) == 6 && word[0] != '0' && isNumber(word)
+}
+
+func isNumber(word string) bool { return strings.Trim(word, "0123456789") == "" }
+
+// phoneOf returns how many words at the end are a phone number: its country, its place and the rest have at least eight digits.
+func phoneOf(words []string) int {
+	const fewest = 8
+	n, digits := len(words), 0
+	for ; n > 1 && isNumber(words[n-1]); n-- {
+		digits += len(words[n-1])
+	}
+	if digits < fewest {
+		return 0
+	}
+	return len(words) - n
 }
 
 // nearly reports whether a word is a misspelling or the beginning of the other.

@@ -263,29 +263,47 @@ func pathOf(words []string) int {
 	return 0
 }
 
-// siteOf returns the name in the address of a site or a mailbox, if it has at least longLen characters: "goashipyard"
-// for cs@goashipyard.co.in. It returns "" for other queries.
-func siteOf(words []string) string {
+// sitesOf returns what may be the name in the address of a site or a mailbox, of at least longLen characters: the two words
+// before the domain as one, "goashipyard" for info@goa-shipyard.in, and the last of them that is long enough,
+// "goashipyard" for cs@goashipyard.co.in and for goashipyard.cs@gmail.com. It returns nil for other queries.
+func sitesOf(words []string) (sites []string) {
 	n := len(words)
 	if n < 2 || !slices.Contains(domains, words[n-1]) {
-		return ""
+		return nil
 	}
-	if n--; n > 1 && slices.Contains(secondLevels, words[n-1]) {
-		n--
+	for n--; n > 1 && slices.Contains(secondLevels, words[n-1]); n-- {
 	}
-	if !hasRunes(words[n-1], longLen) {
-		return ""
+	if n > 1 && hasRunes(words[n-2]+words[n-1], longLen) {
+		sites = append(sites, words[n-2]+words[n-1])
 	}
-	return words[n-1]
+	for i := n - 1; i >= max(0, n-2); i-- {
+		if hasRunes(words[i], longLen) {
+			return append(sites, words[i])
+		}
+	}
+	return sites
 }
 
-// Top-level domains of companies, and the second-level ones before them, as words of a form.
+// siteCost is the cost of a name that begins with the one in an address, or that the address continues only with a legal
+// ending, a year or the country. It reports false for any other name.
+func siteCost(site, name string) (sum int, ok bool) {
+	if strings.HasPrefix(Squeeze(name), site) {
+		return costExtra * strings.Count(name, " "), true
+	}
+	joined := whole(name)
+	rest, ok := strings.CutPrefix(site, joined)
+	rest = strings.TrimRight(rest, "0123456789")
+	return costExtra, ok && len(joined) >= wideLen && (rest == "" || rest == "india" || long(rest) != "")
+}
+
+// Top-level domains of companies, and the second-level ones before them or of mail providers, as words of a form.
 var (
 	domains      = []string{"com", "in", "org", "net", "biz", "info"}
-	secondLevels = []string{"co", "company", "org", "net", "firm"}
+	secondLevels = []string{"co", "company", "org", "net", "firm", "gmail", "yahoo", "rediffmail", "hotmail", "outlook"}
 )
 
-// likeSite asks for names that begin with the words joined in a site's name.
+// likeSite asks for names that begin with the name in an address, which has no spaces, and for names that are its
+// beginning.
 func (l *list) likeSite(site string) {
 	var runs list
 	runs.runs(site)
@@ -293,4 +311,7 @@ func (l *list) likeSite(site string) {
 		return
 	}
 	l.unbounded(strings.ReplaceAll(string(runs.text[1:len(runs.text)-1]), `","`, " AND "))
+	if begin := prefixLen(site, wideLen); begin < len(site) {
+		l.unbounded(quoted(site[:begin]) + " AND " + quoted(markStart+site[:prefixLen(site, 1)]))
+	}
 }

@@ -63,11 +63,12 @@ func TestDigitsThatWereLetters(t *testing.T) {
 
 func TestTheNameInAnAddress(t *testing.T) {
 	for typed, want := range map[string]string{
-		"cs@goashipyard.co.in": "goashipyard", "https://techtiks.com/": "techtiks", "www.prismirrigation.com": "prismirrigation",
-		"shop.example.org.in": "example", "https://www.goashipyard.co.in/contact-us": "goashipyard", "www.techtiks.com/about/in": "techtiks", "acmefoods.biz": "acmefoods", "acmefoods.info": "acmefoods",
+		"cs@goashipyard.co.in": "csgoashipyard goashipyard", "https://techtiks.com/": "techtiks", "www.prismirrigation.com": "prismirrigation",
+		"shop.example.org.in": "shopexample example", "https://www.goashipyard.co.in/contact-us": "goashipyard", "www.techtiks.com/about/in": "techtiks", "acmefoods.biz": "acmefoods", "acmefoods.info": "acmefoods",
+		"goashipyard.cs@gmail.com": "goashipyardcs goashipyard", "acmefoods@yahoo.co.in": "acmefoods", "gmail.com": "gmail", "info@hill-top.in": "hilltop", "surat-golf-club.in": "golfclub",
 		"acmefoods.firm.in": "acmefoods", "acmefoods.net.in": "acmefoods", "acmefoods.org": "acmefoods", "acmefoods.de": "", "amul.in": "", "made in": "", "goa shipyard": "", "com": "", "prismirrigation": "",
 	} {
-		require.Equal(t, want, siteOf(suggestible(Query(typed))), typed)
+		require.Equal(t, want, strings.Join(sitesOf(suggestible(Query(typed))), " "), typed)
 	}
 }
 
