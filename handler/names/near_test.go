@@ -302,7 +302,8 @@ func TestWhatIsNotOfANameIsLeftOut(t *testing.T) {
 func TestWhatIsSeldomOfANameIsAlsoKept(t *testing.T) {
 	for query, want := range map[string]string{
 		"acme foods (formerly known as Zeta Ltd)": "acme foods", "acme foods erstwhile zeta": "acme foods", "acme foods, GSTIN 30AABCU9603R1ZX": "acme foods",
-		"acme group of companies": "acme", "acme group": "acme group", "formerly acme": "acme", "group of companies": "group of companies",
+		"acme group of companies": "acme", "acme group": "acme group", "a1b2 c3d4 foods india group of companies": "a1b2 c3d4 foods india",
+		"agro foods india exports house group of companies": "agro foods india exports house", "formerly acme": "acme", "group of companies": "group of companies",
 	} {
 		words, typed := meant(Query(query))
 		require.Equal(t, want, strings.Join(words, " "))

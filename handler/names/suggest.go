@@ -378,7 +378,8 @@ func meant(query string) (words, typed []string) {
 	}
 	words = slices.Clone(typed)
 	for i, w := range words {
-		if i > 0 && (slices.Contains(behind, w) || startsWith(words[i:], groupOfCompanies)) {
+		cut := len(words) == maxSounds && startsWith(groupOfCompanies, words[i:]) // by suggestible, after "group" or "of"
+		if i > 0 && (slices.Contains(behind, w) || startsWith(words[i:], groupOfCompanies) || cut) {
 			words = words[:i]
 			break
 		}
