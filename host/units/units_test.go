@@ -118,7 +118,7 @@ func TestAUnitThatCanNotBeReadIsAnError(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestATemplateHasAnInstanceForEachFileOfItsOwn, and none for one that all share.
+// TestATemplateHasAnInstanceForEachFileOfItsOwn, one also where it is enabled, and none for one that all share.
 func TestATemplateHasAnInstanceForEachFileOfItsOwn(t *testing.T) {
 	dir, etc := t.TempDir(), t.TempDir()
 	unit := "[Service]\nEnvironmentFile=" + etc + "/all.env\nEnvironmentFile=-" + etc + "/maybe.env\nEnvironmentFile=" + etc + "/edge-%i.env\nExecStart=/usr/bin/regedge edge\n"
@@ -126,6 +126,9 @@ func TestATemplateHasAnInstanceForEachFileOfItsOwn(t *testing.T) {
 	for _, name := range []string{"all.env", "maybe.env", "edge-east.env", "edge-west.env"} {
 		require.NoError(t, os.WriteFile(filepath.Join(etc, name), []byte("FROM="+name+"\n"), 0o600))
 	}
+	wants := filepath.Join(dir, "multi-user.target.wants")
+	require.NoError(t, os.Mkdir(wants, 0o700))
+	require.NoError(t, os.Symlink(filepath.Join(dir, "regedge-edge@.service"), filepath.Join(wants, "regedge-edge@east.service")))
 	list, err := Read(dir)
 	require.NoError(t, err)
 	require.Len(t, list, 2)
@@ -275,6 +278,7 @@ func TestServicesOfAMachineWorkTogether(t *testing.T) {
 	require.NoError(t, err)
 	given := map[string]map[string]string{}
 	for _, s := range list {
+		require.NotContains(t, s.Arguments, "", "%s: a variable that is not set is no argument", s.Name)
 		given[s.Name] = map[string]string{}
 		for i := 0; i+1 < len(s.Arguments); i += 2 {
 			given[s.Name][s.Arguments[i]] = s.Arguments[i+1]
