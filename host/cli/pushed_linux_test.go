@@ -52,6 +52,7 @@ func TestAPushTellsProgramsWhatItDid(t *testing.T) {
 	foreseen, stdout, stderr, code := ranForPrograms(t, pushes(one, "--dry-run")...)
 	require.Equal(t, exitOK, code, stderr)
 	require.True(t, foreseen.DryRun)
+	require.NoDirExists(t, filepath.Join(dir, "releases"), "a dry run keeps no snapshot")
 	require.Contains(t, stdout, `"doubts": []`, "lists are never null")
 	require.Contains(t, stdout, `"would_go": 0`)
 	require.Equal(t, pushedCount{Added: 1}, foreseen.Counts["companies"])

@@ -468,6 +468,7 @@ func TestAWatchSurvivesAnOutageOfTheWriter(t *testing.T) {
 	shown := pages()
 	require.True(t, p.await(func() bool { return pages() > shown+1 }), p.stderr.String())
 	require.Equal(t, exitOK, p.halt())
+	require.NotContains(t, p.stdout.String(), "\x1b", "a file is no screen to clear")
 }
 
 func TestOneFindingIsWrongAndSeveralAre(t *testing.T) {
