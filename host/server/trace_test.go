@@ -58,6 +58,7 @@ func TestLookupsAreTraced(t *testing.T) {
 					inside = append(inside, trace.SpanContextFromContext(ctx))
 					switch q.Target {
 					case "/v1/companies/broken":
+						*server.BillOf(ctx) = server.Bill{Account: 3, Key: 5}
 						return errors.New("broken")
 					case "/v1/companies/panics":
 						panic("panics")
@@ -99,6 +100,7 @@ func TestLookupsAreTraced(t *testing.T) {
 				require.EqualValues(t, want, spans.Spans()[0].Attributes["regedge."+name], name)
 			}
 			require.Equal(t, "internal_error", spans.Spans()[1].Attributes["regedge.code"])
+			require.EqualValues(t, 3, spans.Spans()[1].Attributes["regedge.account"], "also of a lookup that costs nothing")
 			logged := 0
 			for _, line := range r.log.lines() {
 				if strings.Contains(line, `"trace_id":`) {
