@@ -173,12 +173,16 @@ func TestMarksOfTextsAndEntitiesAreNoPartOfValues(t *testing.T) {
 		{"'" + number + `,'A & B,'Active,"'1 ROAD,JAMMU,Jammu & Kashmir,NA-India"`, "A & B"},
 		{number + `,'@ A & B,Active,"1 ROAD,JAMMU,Jammu & Kashmir,NA-India"`, "@ A & B"},
 		{number + `,'A' & B,Active,"1 ROAD,JAMMU,Jammu & Kashmir,NA-India"`, "'A' & B"},
+		{"'" + number + `,'A' & B,Active,"1 ROAD,JAMMU,Jammu & Kashmir,NA-India"`, "'A' & B"},
 	} {
 		w := newFixture(t)
 		f := w.text("2025-05-05", "CIN,CompanyName,CompanyStatus,Registered_Office_Address\n"+c.row+"\n")
 		require.EqualValues(t, 1, f.New, f.First)
 		require.Equal(t, c.want+"|1 ROAD|JAMMU|Jammu and Kashmir", w.row("SELECT company_name, address_line, city, state FROM company"), c.row)
 	}
+	w := newFixture(t)
+	w.text("2025-05-05", "CIN,CompanyName,CompanyStatus,Registered_Office_Address\n'"+number+`,A,Active,"'PELICAN', 2 ROAD,PUNE,Maharashtra,411001-India"`+"\n")
+	require.Equal(t, "'PELICAN', 2 ROAD", w.row("SELECT address_line FROM company"), "only the number is marked")
 }
 
 // TestARejectSaysWhichNumberIsWrong, since most rows have two.

@@ -297,10 +297,15 @@ func (s *sheet) cell(f field) string {
 }
 
 // hasMark reports whether a value begins with an apostrophe that marks it as a text: before a sign that begins a formula, or where the
-// row's number has one too. Any other may be part of the value.
+// row's required columns have one too. Any other may be part of the value.
 func (s *sheet) hasMark(value string) bool {
-	return len(value) > 1 && value[0] == '\'' &&
-		(strings.IndexByte("=+-@", value[1]) >= 0 || strings.HasPrefix(s.cell(s.format.required[0]), "'"))
+	if len(value) < 2 || value[0] != '\'' {
+		return false
+	}
+	return strings.IndexByte("=+-@", value[1]) >= 0 || !slices.ContainsFunc(s.format.required, func(f field) bool {
+		cell := strings.TrimSpace(s.cell(f))
+		return cell != "" && cell[0] != '\''
+	})
 }
 
 // column is the name of a field's column, to show in the reject of a value.
