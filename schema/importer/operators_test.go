@@ -445,7 +445,7 @@ func TestSwappedDaysOfPersonsEndTheRun(t *testing.T) {
 func TestADirectoryWithAnotherColumnForItsDistrictsEndsTheRun(t *testing.T) {
 	for district, want := range map[string]string{
 		"Mapusa S.O": `most districts of its post offices are like "Mapusa S.O": is District the column of something else?`,
-		"Goa":        `like "Goa"`, "Goa Division": `like "Goa Division"`, "North Goa": "", "NORTH GOA DISTRICT": "", "Made-up": "", "Chandigarh": "", "उत्तर गोवा": "",
+		"Goa":        `like "Goa"`, "Goa Division": `like "Goa Division"`, "North Goa": "", "Delhi": "", "Pondichery": "", "NORTH GOA DISTRICT": "", "Made-up": "", "Chandigarh": "", "उत्तर गोवा": "",
 	} {
 		text := "Pincode,District,StateName\n"
 		for i := range 25 {

@@ -138,7 +138,8 @@ var postalWords = map[string]bool{"bo": true, "so": true, "ho": true, "po": true
 
 // noteDistrict counts a district of a post office: the name of an office, a division or a state is strange.
 func (l *likelihood) noteDistrict(text string) {
-	isState := states[squash(text)] != "" && districts[districtKey(text)] == nil
+	name := states[squash(text)]
+	isState := name != "" && !cityStates[name] && districts[districtKey(text)] == nil
 	l.strange[fieldDistrict].note(text, isState || postalWords[squash(lastWord(text))])
 }
 
