@@ -35,7 +35,7 @@ func TestHereDocumentsOfDocumentsEnd(t *testing.T) {
 }
 
 // TestNamedTestsExist: each test, benchmark and fuzz target that a script or a document names, since the go command
-// succeeds when none has the name, and each flag that they give to a test, by which a soak failed after hours.
+// succeeds when none has the name, and each flag that they give to a test: with a wrong one a soak would fail after hours.
 func TestNamedTestsExist(t *testing.T) {
 	files := []string{"Makefile", ".ci/run"}
 	for _, pattern := range []string{"scripts/*.sh", "*.md", "docs/*.md"} {

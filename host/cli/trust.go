@@ -38,7 +38,7 @@ type trustInit struct {
 // Run makes the keys. Where there are some already, it asks before it replaces them.
 func (c *trustInit) Run(ctx context.Context, m *Main) error {
 	made, err := pki.Create(c.Trust, m.Now)
-	if errors.Is(err, pki.ErrExists) {
+	if errors.Is(err, pki.ErrExists) && !errors.Is(err, pki.ErrMeanwhile) {
 		if added, err := c.complete(m); added || err != nil {
 			return err
 		}

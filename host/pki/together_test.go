@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/host/pki"
+	"regedge/internal/testkit"
 )
 
 // together acts several times at once, and returns the errors.
@@ -70,10 +71,36 @@ func TestKeysMadeTogetherBelongTogether(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, read(t, dir, "access-replica.pub"))
 
-	require.Len(t, together(func() error {
+	made, err = pki.Open(dir, time.Now)
+	require.NoError(t, err)
+	failed = together(func() error {
 		_, err := made.Replace(dir + ".aside")
 		return err
-	}), 5, "the others find that name taken")
+	})
+	require.Len(t, failed, 5)
+	for _, err := range failed {
+		require.ErrorIs(t, err, pki.ErrMeanwhile, "it would replace the new keys")
+	}
 	_, _, err = made.Certificate("edge")
 	require.NoError(t, err)
+}
+
+// TestKeysThatWereMadeMeanwhileAreNotReplaced: whoever began with an empty folder was asked about none.
+func TestKeysThatWereMadeMeanwhileAreNotReplaced(t *testing.T) {
+	dir, second, once := filepath.Join(t.TempDir(), "trust"), make(chan error, 1), sync.Once{}
+	_, err := pki.Create(dir, func() time.Time { // it is asked for the time before ca.key is there
+		once.Do(func() {
+			go func() {
+				_, err := pki.Create(dir, time.Now)
+				second <- err
+			}()
+			require.Eventually(t, func() bool { return len(testkit.OpenFiles(t, dir)) == 2 }, time.Minute, time.Millisecond, "it waits")
+		})
+		return time.Now()
+	})
+	require.NoError(t, err)
+	require.ErrorIs(t, <-second, pki.ErrMeanwhile)
+	_, err = pki.Create(dir, time.Now)
+	require.ErrorIs(t, err, pki.ErrExists)
+	require.NotErrorIs(t, err, pki.ErrMeanwhile)
 }

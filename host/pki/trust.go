@@ -18,6 +18,9 @@ import (
 // ErrExists is returned by Create when the folder already holds keys.
 var ErrExists = errors.New("the folder holds keys already")
 
+// ErrMeanwhile is returned by Create and Replace when another run made or replaced the keys after this one began.
+var ErrMeanwhile = errors.New("another run has just made the keys: use them, or look who else makes keys here before you run this again")
+
 // ErrKeptElsewhere is returned by Create when the folder holds an authority without its key, as at an edge,
 // or when ca.key is kept elsewhere.
 var ErrKeptElsewhere = errors.New("the folder holds an authority, ca.crt, whose key is elsewhere: make the keys in another folder")
@@ -55,6 +58,8 @@ type Trust struct {
 	dir  string
 	now  func() time.Time
 	link bool // made by Link: its certificates never expire
+	// opened is the folder that Open found, nil after Create.
+	opened os.FileInfo
 }
 
 // Create makes the keys and the authority in dir, which must hold no authority yet. A database's key pair that is there
@@ -64,7 +69,11 @@ func Create(dir string, now func() time.Time) (*Trust, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make trust: %w", err)
 	}
+	before := t.holds("ca.key")
 	if err := t.alone(t.create); err != nil {
+		if errors.Is(err, ErrExists) && !before {
+			err = fmt.Errorf("%w: %w", err, ErrMeanwhile)
+		}
 		return nil, err
 	}
 	return t, nil
@@ -107,6 +116,10 @@ func Open(dir string, now func() time.Time) (*Trust, error) {
 	if _, err := os.Stat(t.path("ca.key")); err != nil {
 		return nil, fmt.Errorf("open trust: %w", err)
 	}
+	var err error
+	if t.opened, err = os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("open trust: %w", err)
+	}
 	return t, nil
 }
 
@@ -135,7 +148,8 @@ func (t *Trust) Aside() string {
 }
 
 // Replace puts a folder with new keys and a new authority in place of the old one, which it renames to aside. After an
-// error the old folder is back in its place, or at aside if the error says so.
+// error the old folder is back in its place, or at aside if the error says so. It returns ErrMeanwhile if the folder is
+// another than Open found.
 func (t *Trust) Replace(aside string) (*Trust, error) {
 	if err := t.alone(func() error { return t.replace(aside) }); err != nil {
 		return nil, fmt.Errorf("replace trust: %w", err)
@@ -147,6 +161,9 @@ func (t *Trust) replace(aside string) error {
 	about, err := os.Stat(t.dir)
 	if err != nil {
 		return err
+	}
+	if t.opened != nil && !os.SameFile(t.opened, about) {
+		return ErrMeanwhile
 	}
 	dir, err := filepath.EvalSymlinks(t.dir)
 	if err != nil {
