@@ -253,10 +253,14 @@ func (l *list) likeOtherwise(words []string) {
 // schemes are the words that begin the address of a site.
 var schemes = []string{"http", "https", "www"}
 
-// pathOf returns how many words follow the domain of a site's address: those of its path.
+// pathOf returns how many words follow the domain of a site's address: those of its path. An "in" before another domain is a
+// word of the name, as in walk-in-wardrobes.com.
 func pathOf(words []string) int {
 	for i, w := range words {
-		if i > 0 && slices.Contains(domains, w) && !(i+1 < len(words) && slices.Contains(domains, words[i+1])) {
+		if i == 0 || !slices.Contains(domains, w) || i+1 < len(words) && slices.Contains(domains, words[i+1]) {
+			continue
+		}
+		if w != "in" || !slices.Contains(words[i:], "com") {
 			return len(words) - 1 - i
 		}
 	}
