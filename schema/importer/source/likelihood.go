@@ -140,7 +140,7 @@ var postalWords = map[string]bool{"bo": true, "so": true, "ho": true, "po": true
 func (l *likelihood) noteDistrict(text string) {
 	name := states[squash(text)]
 	isState := name != "" && !cityStates[name] && districts[districtKey(text)] == nil
-	l.strange[fieldDistrict].note(text, isState || postalWords[squash(lastWord(text))])
+	l.strange[fieldDistrict].note(text, isState || postalWords[squash(lastWord(clean(text)))])
 }
 
 // noteYear counts a date of incorporation. In the official files 8 of 53,698 are of another year than the CIN's.
