@@ -37,6 +37,7 @@ const maxNone = 16
 
 // isNone reports whether s means "no value".
 func isNone(s string) bool {
+	s = strings.TrimSpace(s)
 	if s == `\N` { // NULL in the exports of some databases
 		return true
 	}

@@ -170,7 +170,7 @@ func TestTheZerosOfFormulasAreNoValues(t *testing.T) {
 
 // TestWordsForNoValue are none in every column.
 func TestWordsForNoValue(t *testing.T) {
-	for _, s := range []string{"Not Applicable", "NOT KNOWN", "Unknown", "Not disclosed", "not specified", "(blank)"} {
+	for _, s := range []string{"Not Applicable", "NOT KNOWN", "Unknown", "Not disclosed", "not specified", "(blank)", "Not Applicable      ", "Unknown             ", "NA                  "} {
 		capital, err := parseCapital(s)
 		require.NoError(t, err, "%q", s)
 		date, err := (dateReader{asOf: "2025-01-01"}).parse(s, 0)
