@@ -180,7 +180,7 @@ func (d dateReader) parse(s string, year int) (record.Value, error) {
 // read is parse without the rule for emptyDates.
 func (d dateReader) read(s string, year int) (record.Value, error) {
 	s = strings.TrimSpace(s)
-	if isNone(s) || s == "0" {
+	if isNone(s) || isZero(s) {
 		return record.Value{}, nil
 	}
 	if at := timeAfter(s); at > 0 {

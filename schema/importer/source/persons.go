@@ -46,7 +46,7 @@ func (s *sheet) isLikeDate(text string) bool {
 	if date, err := (dateReader{asOf: s.dates.asOf}).parse(text, 0); err == nil && date.Kind == record.Text {
 		return true
 	}
-	digits := strings.Trim(text, "0123456789-/. ") == ""
+	digits := strings.Trim(text, "0123456789-/. ") == "" && !isZero(text)
 	return digits && strings.ContainsAny(text, "-/.") && strings.ContainsAny(text, "0123456789")
 }
 

@@ -213,8 +213,11 @@ func cleanValue(s string) record.Value {
 
 // isNoText reports whether a text is none: no value, a spreadsheet's error, or 0, which its formulas give for an empty cell.
 func isNoText(s string) bool {
-	return isNone(s) || isFormulaOrError(s) || strings.Trim(s, "0. ") == ""
+	return isNone(s) || isFormulaOrError(s) || isZero(s)
 }
+
+// isZero reports whether a text is 0, also as 0.0 or 00.
+func isZero(s string) bool { return strings.Trim(s, "0. ") == "" }
 
 // squash returns the ASCII letters and digits of s in lower case. Headers and enumerated texts
 // are looked up in this form.

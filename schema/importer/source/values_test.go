@@ -157,10 +157,11 @@ func TestEmptyDatesOfPrograms(t *testing.T) {
 // TestTheZerosOfFormulasAreNoValues: a spreadsheet's formula gives 0 for an empty cell. As an end it would end an appointment.
 func TestTheZerosOfFormulasAreNoValues(t *testing.T) {
 	d := dateReader{asOf: "2025-01-01"}
-	got, err := d.parse("0", 1900)
-	require.NoError(t, err)
-	require.Equal(t, record.Value{}, got)
-	for _, s := range []string{"0", "0.0"} {
+	for _, s := range []string{"0", "0.0", "00"} {
+		got, err := d.parse(s, 1900)
+		require.NoError(t, err, "%q", s)
+		require.Equal(t, record.Value{}, got)
+		require.False(t, (&sheet{dates: d}).isLikeDate(s), "%q", s)
 		for _, v := range []record.Value{cleanValue(s), rocName(s), stateName(s), described(classes, s), cessation(s, record.Value{})} {
 			require.Equal(t, record.Value{}, v, "%q", s)
 		}
