@@ -384,6 +384,10 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 			`that of UTC at which a day begins in India, as "2019-02-10 18:30", but no zone is given`},
 		"days of UTC by an American spreadsheet": {func(_ int, row []string) { row[8] = "2/22/" + row[8][:4] + " 6:30:00 PM" },
 			`that of UTC at which a day begins in India, as "2/22/2019 6:30:00 PM", but no zone is given`},
+		"days of UTC by SQL Server": {func(_ int, row []string) { row[8] = "Feb 22 " + row[8][:4] + "  6:30:00:000PM" },
+			`that of UTC at which a day begins in India, as "Feb 22 2019  6:30:00:000PM", but no zone is given`},
+		"days of UTC by SQL Server, 24 hours": {func(_ int, row []string) { row[8] = "22 Feb " + row[8][:4] + " 18:30:00:000" },
+			`that of UTC at which a day begins in India, as "22 Feb 2019 18:30:00:000", but no zone is given`},
 		"sorted dates": {func(i int, row []string) { row[8] = fmt.Sprintf("%d-02-%02d", 2019-i, 1+i%20) }, "was one column sorted alone"},
 	} {
 		w := newFixture(t)

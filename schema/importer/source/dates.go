@@ -292,6 +292,7 @@ func (d dateReader) noteTime(s, time string) {
 	d.order.times++
 	clock, isAfternoon := strings.CutSuffix(time, "PM")
 	clock, fraction, _ := strings.Cut(strings.TrimSpace(clock), ".")
+	clock = strings.TrimSuffix(clock, ":000") // SQL Server
 	if isAfternoon {
 		clock = strings.Replace("0"+strings.TrimPrefix(clock, "0"), "06:", "18:", 1)
 	}
