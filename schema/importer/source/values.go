@@ -217,7 +217,7 @@ func isNoText(s string) bool {
 }
 
 // isZero reports whether a text is 0, also as 0.0 or 00.
-func isZero(s string) bool { return strings.Trim(s, "0. ") == "" }
+func isZero(s string) bool { return strings.Trim(s, "0. ") == "" && strings.Count(s, ".") < 2 }
 
 // squash returns the ASCII letters and digits of s in lower case. Headers and enumerated texts
 // are looked up in this form.

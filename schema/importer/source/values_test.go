@@ -167,6 +167,7 @@ func TestTheZerosOfFormulasAreNoValues(t *testing.T) {
 		}
 	}
 	require.Equal(t, "10", cleanValue("10").Text)
+	require.True(t, (&sheet{dates: d}).isLikeDate("00.00.0000"))
 }
 
 // TestWordsForNoValue are none in every column.
