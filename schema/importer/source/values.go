@@ -174,12 +174,20 @@ func withoutEntities(s string) string {
 	}
 	return entity.ReplaceAllStringFunc(s, func(name string) string {
 		for _, name := range []string{name, strings.ToLower(name)} {
-			if plain := html.UnescapeString(name); !strings.HasSuffix(plain, ";") { // of "&notes;" it would read "&not"
+			plain := html.UnescapeString(name)
+			isWhole := plain == ";" || !strings.HasSuffix(plain, ";") // of "&notes;" it would read "&not"
+			if isWhole && (name[1] == '#' || !strings.ContainsFunc(plain, isUnlikely)) {
 				return plain
 			}
 		}
 		return name
 	})
+}
+
+// isUnlikely reports whether a character is none of ASCII, western letters, blanks, dashes and quotes. A word that is the name of
+// another one, such as "&part;" (∂) and "&phone;" (☎), is rather a word.
+func isUnlikely(c rune) bool {
+	return c > unicode.MaxASCII && c != '\u00a0' && (c < 'À' || c > 'ÿ') && (c < '\u2002' || c > '…')
 }
 
 // sheetErrors are what a spreadsheet shows for a formula that failed. #N/A is not among them: it means no value.
