@@ -62,18 +62,23 @@ const description = `Registry lookups for Indian companies, LLPs and directors.
 A flag whose help ends in a variable can be given in the environment: --listen is ` + environmentPrefix + `_LISTEN.
 The command line wins. The other flags are for the command line alone.`
 
-// errHelpShown says that the user asked for help and got it.
-var errHelpShown = errors.New("help shown")
+// errHelpAsked says that the user asked for help.
+var errHelpAsked = errors.New("help asked")
 
 // parse reads the command line and returns the command to run. Any error is a misuse. Without arguments
 // it shows the help.
 func (m *Main) parse(args []string) (run func(context.Context) error, err error) {
 	var line commands
+	var help func(context.Context) error // as a command: it is not misuse when its reader has ended
 	parser, err := kong.New(&line, append(slices.Clone(valueReaders),
 		kong.Name("regedge"), kong.Description(description),
 		kong.Writers(m.Stdout, m.Stderr), kong.DefaultEnvars(environmentPrefix),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.Exit(func(int) { panic(errHelpShown) }),
+		kong.Help(func(options kong.HelpOptions, of *kong.Context) error {
+			help = func(context.Context) error { return kong.DefaultHelpPrinter(options, of) }
+			return nil
+		}),
+		kong.Exit(func(int) { panic(errHelpAsked) }),
 		kong.ExplicitGroups(groups), kong.Bind(m), kong.Vars{"default_plan": writer.DefaultPlan},
 	)...)
 	if err != nil {
@@ -83,8 +88,8 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 	defer func() {
 		switch cause := recover(); cause {
 		case nil:
-		case errHelpShown:
-			run, err = nil, errHelpShown
+		case errHelpAsked:
+			run, err = help, nil
 		default:
 			panic(cause)
 		}

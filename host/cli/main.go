@@ -95,10 +95,7 @@ type Main struct {
 func (m *Main) Run(ctx context.Context, args []string) int {
 	command, err := m.parse(args)
 	signal.Reset(syscall.SIGPIPE) // a service sets it again with its log
-	switch {
-	case errors.Is(err, errHelpShown):
-		return exitOK
-	case err != nil:
+	if err != nil {
 		m.complain(err)
 		return exitMisuse
 	}
