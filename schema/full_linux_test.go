@@ -39,6 +39,7 @@ func TestADiskErrorSaysWhatToDo(t *testing.T) {
 	}
 	require.ErrorContains(t, schema.OfDisk(fmt.Errorf("read: %w", sqlite3.IOERR)), "dmesg")
 	require.ErrorContains(t, schema.OfDisk(fmt.Errorf("begin: %w", sqlite3.BUSY)), "another program", "a lock does not say whose it is")
+	require.ErrorContains(t, schema.OfDisk(sqlite3.BUSY), "has the file system no locks?", "nor whether there can be one")
 	other := errors.New("another")
 	require.Equal(t, other, schema.OfDisk(other))
 	require.NoError(t, schema.OfDisk(nil))

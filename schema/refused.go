@@ -31,7 +31,7 @@ func OfDisk(err error) error {
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, syscall.ENOSPC):
 		return fmt.Errorf("%w: make room on the disk (df)", err)
 	case errors.Is(err, sqlite3.BUSY):
-		return fmt.Errorf("%w: another program holds the lock (fuser shows which): a sqlite3 left open, a Litestream stopped half-way?", err)
+		return fmt.Errorf("%w: another program holds the lock (fuser shows which): a sqlite3 left open, a Litestream stopped half-way? Or has the file system no locks?", err)
 	case errors.Is(err, sqlite3.IOERR):
 		return fmt.Errorf("%w: is the disk full (df), or broken (dmesg)?", err)
 	}

@@ -60,7 +60,8 @@ func openWritable(name, token, tokenFile string) (*sql.DB, error) {
 	if isRemote(name) {
 		return libsql.Open(name, token)
 	}
-	return schema.OpenPrivate(name)
+	db, err := schema.OpenPrivate(name)
+	return db, schema.OfDisk(err)
 }
 
 // openRemote opens a libSQL server.

@@ -258,7 +258,7 @@ func (f *pushFlags) explain(err error) error {
 	case libsql.OfDisk(err):
 		return hint.With(err, "is the disk of the primary's machine full (df), or broken (dmesg)? There: regedge doctor. Then run the same command again: what was written is whole, and it goes on from there")
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, sqlite3.IOERR), errors.Is(err, syscall.ENOSPC):
-		return hint.With(err, "is a disk full (df), that of --releases or of the registry file, or broken (dmesg)? Then run the same command again")
+		return hint.With(err, "is a disk full (df), that of --releases, of --primary-dir or of the registry file, or broken (dmesg)? Then run the same command again")
 	case errors.Is(err, libsql.ErrAnswer):
 		return hint.With(err, "does another service listen at %s, or a network's sign-in page? Set --registry or REGEDGE_REGISTRY", f.Registry)
 	case errors.As(err, &refused):

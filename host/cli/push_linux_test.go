@@ -300,6 +300,18 @@ func small(t *testing.T, size string) (dir string, resize func(string)) {
 	return dir, func(size string) { require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT, "size="+size)) }
 }
 
+// TestAWriterAsksWhetherTheDiskIsFull on which it can't open the ledger, or the access database.
+func TestAWriterAsksWhetherTheDiskIsFull(t *testing.T) {
+	for size, database := range map[string]string{"4k": "ledger.db", "8k": "access.db"} {
+		dir, _ := small(t, size)
+		code, said := ran("writer", "--listen", "127.0.0.1:0", "--token", operatorToken,
+			"--database", filepath.Join(dir, "ledger.db"), "--access", filepath.Join(dir, "access.db"))
+		require.Equal(t, exitFailure, code, said)
+		require.Contains(t, said, "open database "+filepath.Join(dir, database))
+		require.Contains(t, said, "is the disk full (df), or broken (dmesg)?")
+	}
+}
+
 // TestAFullDiskIsNamedWithWhatToDo, whatever of a command comes first onto it.
 func TestAFullDiskIsNamedWithWhatToDo(t *testing.T) {
 	dir, resize := small(t, "64k")

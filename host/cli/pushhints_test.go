@@ -8,11 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/host/hint"
 	"regedge/internal/testkit"
 	"regedge/replicate/registry/push"
 )
@@ -107,5 +109,13 @@ func TestAPushThatHasThePrimarysDirectoryIsNotToldOfAFasterOne(t *testing.T) {
 		err := f.run(t.Context(), &Main{Now: time.Now}, push.Config{Release: "none"}, shown)
 		require.ErrorIs(t, err, push.ErrNoSnapshot)
 		require.Equal(t, faster, shown.faster != "")
+	}
+}
+
+// TestAPushNamesEveryDiskThatMayBeFull: a file that is handed over is written to the primary's directory.
+func TestAPushNamesEveryDiskThatMayBeFull(t *testing.T) {
+	said := hint.Of((&pushFlags{}).explain(&os.PathError{Op: "write", Path: "data.part", Err: syscall.ENOSPC}))
+	for _, flag := range []string{"--releases", "--primary-dir", "the registry file"} {
+		require.Contains(t, said, flag)
 	}
 }

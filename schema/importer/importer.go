@@ -268,7 +268,7 @@ func withHint(err error) error {
 	case errors.Is(err, sqlite3.NOTADB):
 		return fmt.Errorf("%w: name another file", err)
 	case errors.Is(err, sqlite3.BUSY):
-		return fmt.Errorf("%w: another process is writing to the registry: wait for it", err)
+		return fmt.Errorf("%w: another process is writing to the registry: wait for it; if there is none, the file system has no locks", err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%w: the file is cut off: fetch it again and run the same import again", err)
 	case errors.Is(err, source.ErrDamaged):

@@ -38,7 +38,7 @@ func TestTwoImportsMakeNoRegistryAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, unix.Flock(int(other.Fd()), unix.LOCK_EX|unix.LOCK_NB))
 	_, err = Run(context.Background(), w.config("2025-05-05", w.file(headerA+rowA)))
-	require.ErrorContains(t, err, "another process is writing to the registry: wait for it")
+	require.ErrorContains(t, err, "another process is writing to the registry: wait for it; if there is none, the file system has no locks")
 	content, err := os.ReadFile(other.Name())
 	require.NoError(t, err)
 	require.Equal(t, "of the other import", string(content))
