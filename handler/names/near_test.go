@@ -293,7 +293,7 @@ func TestWhatIsNotOfANameIsLeftOut(t *testing.T) {
 		"acme +91 98220 12345": "acme", "acme 0832-2412345 403001": "acme", "acme 24 7": "acme 24 7", "9822012345": "9822012345",
 		"https://acme.net.in/a/b": "acme net in", "https://acme/a/b": "acme ab",
 		"https://www.walk-in-wardrobes.com/contact": "walk in wardrobes com",
-		"https www the acme": "acme", "messrs acme": "acme", "400001": "400001",
+		"https www the acme":                        "acme", "messrs acme": "acme", "400001": "400001",
 	} {
 		require.Equal(t, want, strings.Join(suggestible(Query(query)), " "))
 	}
