@@ -78,7 +78,11 @@ func clean(s string) string {
 	if isCleanASCII(s) {
 		return s
 	}
-	for before := ""; s != before; { // each step may produce what another one looks for
+	before := ""
+	for range maxPasses { // each step may produce what another one looks for
+		if s == before {
+			break
+		}
 		before, s = s, visible(decodedTwice(s))
 		if strings.ContainsRune(s, utf8.RuneError) {
 			s = mendSigns(s)
@@ -103,6 +107,9 @@ func clean(s string) string {
 	}
 	return b.String()
 }
+
+// maxPasses is more passes than any text of the sources needs. A text made for it could need one for every few bytes.
+const maxPasses = 16
 
 // visible returns s without invisible characters, such as soft hyphens and marks of byte order and writing direction,
 // which come with text copied from web pages. The joiners of Indic scripts stay.
@@ -164,8 +171,9 @@ func isCleanASCII(s string) bool {
 	return s == "" || before != ' '
 }
 
-// entity matches what may be an entity of web pages (HTML, section 13.5). A list that was copied from a page may keep them.
-var entity = regexp.MustCompile(`&(#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});`)
+// entity matches what may be an entity of web pages (HTML, section 13.5), also with its & written as one, again and again
+// ("&amp;amp;lt;"). A list that was copied from a page may keep them.
+var entity = regexp.MustCompile(`&(?:(?i:amp|#0*38|#x0*26);)*(#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});`)
 
 // withoutEntities writes the entities of a text as their characters, also where all of it was put in capitals.
 func withoutEntities(s string) string {
@@ -173,6 +181,7 @@ func withoutEntities(s string) string {
 		return s
 	}
 	return entity.ReplaceAllStringFunc(s, func(name string) string {
+		name = "&" + name[strings.LastIndexAny(name[:len(name)-1], "&;")+1:]
 		for _, name := range []string{name, strings.ToLower(name)} {
 			plain := html.UnescapeString(name)
 			isWhole := plain == ";" || !strings.HasSuffix(plain, ";") // of "&notes;" it would read "&not"
