@@ -293,6 +293,9 @@ var requiredNames = func() map[string]bool {
 // mayBeHeader reports whether a row has two names of required columns, as each header has. It tells so sooner than recognise, which
 // takes a second for sixty thousand columns.
 func mayBeHeader(raw string) bool {
+	if strings.Count(raw, ",")+strings.Count(raw, ";")+strings.Count(raw, "\t")+strings.Count(raw, "|") > maxHeaderColumns {
+		return false
+	}
 	for _, separator := range []byte(separators) {
 		found := 0
 		for _, name := range columnNames(raw, separator) {
@@ -306,6 +309,9 @@ func mayBeHeader(raw string) bool {
 	}
 	return false
 }
+
+// maxHeaderColumns is more than the columns of any header that is not the first row or the second.
+const maxHeaderColumns = 1000
 
 // isCompanies reports whether a header with the columns of contacts, at these places, has so many columns of companies
 // that it belongs to a list of companies without their status, such as the MCA's monthly ones.
