@@ -157,6 +157,13 @@ func TestColumnsOfCityAndPincodeCountWhereTheAddressLacksThem(t *testing.T) {
 	}
 }
 
+// TestAColumnOfTheCityCostsNoDistrict that the last line of the address names.
+func TestAColumnOfTheCityCostsNoDistrict(t *testing.T) {
+	w := newFixture(t)
+	w.text("2025-05-05", "CIN,CompanyName,CompanyStatus,Registered_Office_Address,City,State\nU55101MH2006PTC900001,A,Active,\"Plot 5, MIDC, Pune\",Pimpri,Maharashtra\n")
+	require.Equal(t, "Pimpri|Pune", w.row("SELECT city, district FROM company"))
+}
+
 // TestPercentEncodedRowsAreReadAsTheyWere, each value of them.
 func TestPercentEncodedRowsAreReadAsTheyWere(t *testing.T) {
 	w := newFixture(t)

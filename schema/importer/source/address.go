@@ -17,11 +17,13 @@ type address struct {
 	pincode    record.Value
 	district   string
 	oddPincode bool // there is a number at the pincode's place that is not a pincode
+
+	cityFromColumn bool // of its own: the last line may name another place
 }
 
 // named returns the district that the address names, as the post office directory spells it: in the
-// district's position, after "Dist.", or from its city, which is the last line, or the end of it, if no
-// city is given. state is the record's.
+// district's position, after "Dist.", or from its city, which is the last line, or the end of it, if the address
+// gives no city. state is the record's.
 func (a *address) named(state record.Value) record.Value {
 	name := districtOf(a.district, state.Text)
 	if name == "" {
@@ -33,7 +35,7 @@ func (a *address) named(state record.Value) record.Value {
 	if name == "" {
 		name = cityDistrict(a.city.Text, state.Text)
 	}
-	if name == "" && a.city.Kind == record.Null {
+	if name == "" && (a.city.Kind == record.Null || a.cityFromColumn) {
 		last := a.lastLine(state.Text)
 		if name = cityDistrict(last, state.Text); name == "" {
 			name = endDistrict(last, state.Text)

@@ -128,7 +128,7 @@ func (s *sheet) address() address {
 	}
 	a.pincode = orElse(a.pincode, pincode)
 	if city := cleanValue(s.get(fieldCity)); a.city.Kind == record.Null && city.Kind == record.Text {
-		a.city, a.line = city, joinLines(splitLines(a.line.Text), city.Text)
+		a.city, a.line, a.cityFromColumn = city, joinLines(splitLines(a.line.Text), city.Text), true
 	}
 	return a
 }

@@ -180,7 +180,9 @@ func (d *documents) address(c gjson.Result) address {
 	if city.Kind == record.Null {
 		city = cleanValue(district)
 	}
-	return address{joinLines(lines, city.Text), city, stateName(chosen.Get("state").String()), pincode, district, false}
+	return address{
+		line: joinLines(lines, city.Text), city: city, state: stateName(chosen.Get("state").String()), pincode: pincode, district: district,
+	}
 }
 
 // director reads one person of a document: the director, and the roles. Persons without a DIN
