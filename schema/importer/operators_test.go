@@ -144,6 +144,8 @@ func TestColumnsOfCityAndPincodeCountWhereTheAddressLacksThem(t *testing.T) {
 		{`"12 MG Road,Camp,Maharashtra,411002-India",Pune,411001`, "12 MG Road|Camp|411002"},
 		{"12 MG Road,NA,0", "12 MG Road|-|-"},
 		{"NA,Pune,NA", "-|Pune|-"},
+		{"12 MG Road,411001,Pune", "12 MG Road|-|-"},
+		{`"12 MG Road,NA,Maharashtra,411002-India",MAHARASHTRA,411001`, "12 MG Road|-|411002"},
 	} {
 		for header, table := range map[string]string{
 			"CIN,Company Name,Company Status,Registered Office Address,City,Pin Code\nU55101GA2006PTC900001": "company",
@@ -153,7 +155,14 @@ func TestColumnsOfCityAndPincodeCountWhereTheAddressLacksThem(t *testing.T) {
 			f := w.text("2025-05-05", header+",A,Active,"+c.row+"\n")
 			require.EqualValues(t, 1, f.New, f.First)
 			require.Equal(t, c.want, w.row("SELECT address_line, city, pincode FROM "+table), header+c.row)
+			require.Equal(t, strings.Contains(c.row, "d,411001"), f.Unread["city"] == 1, c.row)
 		}
+	}
+	for city, want := range map[string]string{"411001": "-", "MAHARASHTRA": "-", "Pune": "Pune"} {
+		w := newFixture(t)
+		f := w.text("2025-05-05", "llpin,llp_name,status,incorporation_date,city,state\nABD-0345,A LLP,Active,2020-01-01,"+city+",Maharashtra\n")
+		require.Equal(t, want, w.row("SELECT city FROM llp"))
+		require.Equal(t, city == "411001", f.Unread["city"] == 1, city)
 	}
 }
 

@@ -119,7 +119,7 @@ func (s *sheet) email(text string) record.Value {
 }
 
 // address reads the column of the address and, for what it lacks, the columns of city and pincode. A number at the
-// pincode's place, or a text in its column, that is not a pincode is counted.
+// pincode's place, or a text in its column, that is not a pincode is counted, and so is a city without a letter.
 func (s *sheet) address() address {
 	a := parseAddress(s.get(fieldAddress))
 	pincode := pincodeOf(s.get(fieldPincode))
@@ -127,10 +127,22 @@ func (s *sheet) address() address {
 		s.out.note("pincode")
 	}
 	a.pincode = orElse(a.pincode, pincode)
-	if city := cleanValue(s.get(fieldCity)); a.city.Kind == record.Null && city.Kind == record.Text {
+	if text := s.get(fieldCity); !isNoText(text) && !strings.ContainsFunc(text, unicode.IsLetter) {
+		s.out.note("city")
+	}
+	if city := s.city(a); a.city.Kind == record.Null && city.Kind == record.Text {
 		a.city, a.line, a.cityFromColumn = city, joinLines(splitLines(a.line.Text), city.Text), true
 	}
 	return a
+}
+
+// city reads the column of the city. It is none if it repeats the state, as in an address, or has no letter.
+func (s *sheet) city(a address) record.Value {
+	text := s.get(fieldCity)
+	if isNoText(text) || !strings.ContainsFunc(text, unicode.IsLetter) {
+		return record.Value{}
+	}
+	return cityName(text, orElse(stateName(s.get(fieldState)), a.state).Text)
 }
 
 // state reads the column of the state or, without one, takes the address's. What can't be a state is counted.
@@ -281,7 +293,7 @@ func takeLLP(s *sheet) (record.Record, error) {
 	v[record.LLPActivity] = cleanValue(s.get(fieldActivity))
 	a := s.address()
 	v[record.LLPLine] = orElse(cleanValue(s.get(fieldLine)), a.line)
-	v[record.LLPCity] = orElse(cleanValue(s.get(fieldCity)), a.city)
+	v[record.LLPCity] = orElse(s.city(a), a.city)
 	v[record.LLPState] = s.state(a)
 	v[record.LLPPincode] = orElse(pincodeOf(s.get(fieldPincode)), a.pincode)
 	return rec, nil
