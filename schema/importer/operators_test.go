@@ -166,6 +166,27 @@ func TestColumnsOfCityAndPincodeCountWhereTheAddressLacksThem(t *testing.T) {
 	}
 }
 
+// TestCityAndPincodeOfAnotherAddressAreNotTaken: the pincode would decide the district. Parts of one address are no other.
+func TestCityAndPincodeOfAnotherAddressAreNotTaken(t *testing.T) {
+	for header, want := range map[string]string{
+		"CIN,Company Name,Company Status,Registered Office Address,ROC,Correspondence Address,City,Pincode": "-|-",
+		"CIN,Company Name,Company Status,Registered Office Address,ROC,Address of ROC,City,Pincode":         "-|-",
+		"LLPIN,LLP Name,Status,Address,State,Address for correspondence,City,Pincode":                       "-|-",
+		"CIN,Company Name,Company Status,Registered Office Address,ROC,Address 2,City,Pincode":              "Pune|411001",
+		"CIN,Company Name,Company Status,Registered Office Address,Email Address,Web Address,City,Pincode":  "Pune|411001",
+		"CIN,Company Name,Company Status,Registered Office Address,ROC,E-mail Address (2),City,Pincode":     "Pune|411001",
+	} {
+		table, number := "company", "U55101GA2006PTC900001"
+		if strings.HasPrefix(header, "LLPIN") {
+			table, number = "llp", "ABD-0345"
+		}
+		w := newFixture(t)
+		f := w.text("2025-05-05", header+"\n"+number+",A,Active,12 MG Road,NA,5 Link Road,Pune,411001\n")
+		require.EqualValues(t, 1, f.New, f.First)
+		require.Equal(t, want, w.row("SELECT city, pincode FROM "+table), header)
+	}
+}
+
 // TestAColumnOfTheCityCostsNoDistrict that the last line of the address names.
 func TestAColumnOfTheCityCostsNoDistrict(t *testing.T) {
 	w := newFixture(t)

@@ -434,10 +434,24 @@ func (f *format) placeSpare(header []string, places []int) {
 		if at == nil {
 			at = others[meaning]
 		}
-		if len(at) == 1 {
+		isOfAddress := meaning == fieldCity || meaning == fieldPincode
+		if len(at) == 1 && !(isOfAddress && hasOtherAddress(header, places)) {
 			places[meaning] = at[0]
 		}
 	}
+}
+
+// hasOtherAddress reports whether a header has a column with an address beside the one that is read, such as "Correspondence Address". Of
+// which of the two the columns of city and pincode are, can't be told. "Address 2" is a part of one.
+func hasOtherAddress(header []string, places []int) bool {
+	for i, name := range header {
+		name = squash(name)
+		isAddress := strings.Contains(name, "address") && !strings.Contains(name, "mail") && !strings.Contains(name, "web")
+		if (isAddress || strings.Contains(name, "correspondence")) && strings.TrimRight(name, "0123456789") == name && !slices.Contains(places, i) {
+			return true
+		}
+	}
+	return false
 }
 
 // wordsOfNames are what the abbreviations in the names of columns stand for.
