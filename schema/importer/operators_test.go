@@ -166,6 +166,24 @@ func TestColumnsOfCityAndPincodeCountWhereTheAddressLacksThem(t *testing.T) {
 	}
 }
 
+// TestTheZerosOfFormulasAreNoOddValues: the report of a whole file that a spreadsheet made would warn of each row.
+func TestTheZerosOfFormulasAreNoOddValues(t *testing.T) {
+	for _, text := range []string{
+		"CIN,CompanyName,CompanyStatus,Registered_Office_Address,City,Pincode,State,Email\nU55101GA2006PTC900001,A,Active,1 ROAD,0,0,0,0\n",
+		"CIN,Email,Phone,Website\nU55101GA2006PTC900001,0,0.0,0\n",
+		"Pincode,District,StateName\n403516,0,Goa\n403516,North Goa,0\n",
+	} {
+		w := newFixture(t)
+		w.text("2025-05-05", "CIN,CompanyName,CompanyStatus\nU55101GA2006PTC900001,A,Active\n")
+		f := w.text("2025-05-05", text)
+		require.Empty(t, f.Unread, text)
+		require.Empty(t, f.Rejected, text)
+		if strings.HasPrefix(text, "Pin") {
+			require.Equal(t, map[string]int64{"office without a district": 1}, f.LeftOut)
+		}
+	}
+}
+
 // TestCityAndPincodeOfAnotherAddressAreNotTaken: the pincode would decide the district. Parts of one address are no other.
 func TestCityAndPincodeOfAnotherAddressAreNotTaken(t *testing.T) {
 	for header, want := range map[string]string{

@@ -123,7 +123,7 @@ func (s *sheet) email(text string) record.Value {
 func (s *sheet) address() address {
 	a := parseAddress(s.get(fieldAddress))
 	pincode := pincodeOf(s.get(fieldPincode))
-	if a.oddPincode || pincode.Kind == record.Null && !isNone(s.get(fieldPincode)) {
+	if a.oddPincode || pincode.Kind == record.Null && !isNone(s.get(fieldPincode)) && !isZero(s.get(fieldPincode)) {
 		s.out.note("pincode")
 	}
 	a.pincode = orElse(a.pincode, pincode)
@@ -149,7 +149,7 @@ func (s *sheet) city(a address) record.Value {
 func (s *sheet) state(a address) record.Value {
 	text := s.get(fieldState)
 	v := stateName(text)
-	if v.Kind == record.Null && !isNone(text) {
+	if v.Kind == record.Null && !isNone(text) && !isZero(text) {
 		s.out.note("state")
 	}
 	s.likely.noteState(text, v, a)

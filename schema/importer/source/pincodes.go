@@ -42,7 +42,7 @@ func takeOffice(s *sheet) (record.Record, error) {
 		return record.Record{}, &rejection{badPincode, cut(s.get(fieldPincode), 20)}
 	}
 	district := s.get(fieldDistrict)
-	if isNone(district) {
+	if isNone(district) || isZero(district) {
 		return record.Record{}, &omission{"office without a district"}
 	}
 	if isFormulaOrError(district) || isDigits(strings.TrimSpace(district)) {

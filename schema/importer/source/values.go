@@ -361,7 +361,7 @@ func parseFlag(s string) (record.Value, error) {
 // any other text.
 func parseEmail(s string) (v record.Value, ok bool) {
 	s = strings.TrimSpace(visible(s))
-	if isNone(s) {
+	if isNone(s) || isZero(s) {
 		return record.Value{}, true
 	}
 	name, domain, found := strings.Cut(s, "@")
@@ -378,7 +378,7 @@ func parseEmail(s string) (v record.Value, ok bool) {
 // for any other text.
 func parsePhone(s string) (v record.Value, ok bool) {
 	s = clean(s)
-	if isNone(s) {
+	if isNone(s) || isZero(s) {
 		return record.Value{}, true
 	}
 	digits := 0
