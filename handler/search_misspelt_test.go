@@ -233,6 +233,7 @@ func TestAMailboxSuggestsTheNameInIt(t *testing.T) {
 	queries := map[string]string{
 		"jmdglass@rediffmail.com": "JMD GLASS TECH", "cs.gabanigems123@gmail.com": "GABANI GEMS", "relightcyberneticspvtltd@yahoo.co.in": "RELIGHT CYBERNETICS",
 		"info@poshida-global.org": "POSHIDA GLOBAL", "roshan.studios@hotmail.com": "ROSHAN STUDIOS",
+		"kundilrealtylimited@gmail.com": "KUNDIL REALTY", "peektexfab.ac@gmail.com": "PEEK TEXFAB",
 	}
 	s := newSearcher(t, named(queries))
 	for query, name := range queries {
@@ -258,7 +259,8 @@ func TestALineOfAListSuggestsTheNameInIt(t *testing.T) {
 
 // TestLettersMayBeWrittenAsTheWordsThatTheySoundLike, as a telephone's voice input does.
 func TestLettersMayBeWrittenAsTheWordsThatTheySoundLike(t *testing.T) {
-	queries := map[string]string{"bee see eye alloys": "B C I ALLOYS", "vee are ess consultants": "V R S CONSULTANTS", "tea you marketing": "T U MARKETING"}
+	queries := map[string]string{"bee see eye alloys": "B C I ALLOYS", "vee are ess consultants": "V R S CONSULTANTS", "tea you marketing": "T U MARKETING",
+		"ess em eye institute": "S M EYE INSTITUTE", "vee kay tea compny": "V K TEA COMPANY"}
 	s := newSearcher(t, named(queries))
 	for query, name := range queries {
 		found, suggested := s.search(t, query, 5)

@@ -68,11 +68,23 @@ func letterNamesIn(words []string) []string {
 // lettersSpelled is the reverse: it returns the words with letters in place of the first two or more names of letters
 // in a row, which may be one word, and of single letters after them: "vk" for "vee kay". It returns nil if there are
 // none.
-func lettersSpelled(words []string) []string {
+func lettersSpelled(words []string) []string { return withLetters(words, false) }
+
+// lettersHeard is lettersSpelled also for words of heardAs; nil if it is the same. Since these may be words of the name, as
+// in S M Eye Institute, both are asked for.
+func lettersHeard(words []string) []string {
+	heard := withLetters(words, true)
+	if slices.Equal(heard, lettersSpelled(words)) {
+		return nil
+	}
+	return heard
+}
+
+func withLetters(words []string, heard bool) []string {
 	for i := range words {
 		letters, n := "", i
 		for ; n < len(words); n++ {
-			more := lettersOf(words[n])
+			more := lettersOf(words[n], heard)
 			if more == "" && letters != "" && len(words[n]) == 1 {
 				more = words[n]
 			}
@@ -88,12 +100,12 @@ func lettersSpelled(words []string) []string {
 	return nil
 }
 
-// lettersOf returns the letters that a word spells out by their names; "" if it is another word. The first name that
+// lettersOf returns the letters that a word spells out by their names, also by words of heardAs with heard; "" if it is another word. The first name that
 // fits is the right one: where a shorter one fits too, what follows that begins no name. It is not recursive, since the
 // component's stack is too small for a word of a dozen names.
-func lettersOf(word string) (letters string) {
+func lettersOf(word string, heard bool) (letters string) {
 	for _, n := range heardAs {
-		if n.name == word {
+		if heard && n.name == word {
 			return n.letter
 		}
 	}

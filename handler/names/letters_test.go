@@ -37,7 +37,7 @@ func TestTheFirstNameOfALetterThatFitsIsTheRightOne(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, strings.Repeat("e", 100), lettersOf(strings.Repeat("ee", 100)))
+	require.Equal(t, strings.Repeat("e", 100), lettersOf(strings.Repeat("ee", 100), false))
 }
 
 // TestNamesOfLettersAreAskedForApartAndJoined, each by every spelling.

@@ -95,6 +95,7 @@ func NewSuggestions(query string) *Suggestions {
 		for _, words := range [...][]string{s.words, s.typed} {
 			s.addWording(otherWording(words))
 			s.addWording(lettersSpelled(words))
+			s.addWording(lettersHeard(words))
 			s.addWording(letterNamesIn(words))
 		}
 	}

@@ -67,6 +67,9 @@ func (l *list) like(whole []string) {
 	if letters := lettersSpelled(whole); letters != nil {
 		l.likeOtherwise(letters)
 	}
+	if letters := lettersHeard(whole); letters != nil {
+		l.likeOtherwise(letters)
+	}
 	if at := initialsAt(whole); at >= 0 {
 		l.likeLetterNames(whole, at)
 	}
@@ -361,7 +364,7 @@ func suggestible(query string) []string {
 		if i > 0 && (w == limited || w == "llp") {
 			break
 		}
-		if w != "" && !isCommon(w) && len(kept) < maxSounds && (!slices.Contains(kept, w) || lettersOf(w) != "" || isNumeral(w)) {
+		if w != "" && !isCommon(w) && len(kept) < maxSounds && (!slices.Contains(kept, w) || lettersOf(w, false) != "" || isNumeral(w)) {
 			kept = append(kept, w)
 		}
 	}
@@ -406,11 +409,15 @@ func isPincode(word string) bool {
 
 func isNumber(word string) bool { return strings.Trim(word, "0123456789") == "" }
 
-// phoneOf returns how many words at the end are a phone number: its country, its place and the rest have at least eight digits.
+// phoneOf returns how many words at the end are a phone number: its country, its place and the rest have at least eight digits. A
+// short number before so many is of the name, unless it is a place's, such as 022, or India's 91.
 func phoneOf(words []string) int {
-	const fewest = 8
+	const fewest, longest = 8, 3
 	n, digits := len(words), 0
 	for ; n > 1 && isNumber(words[n-1]); n-- {
+		if digits >= fewest && len(words[n-1]) <= longest && words[n-1] != "91" && words[n-1][0] != '0' {
+			break
+		}
 		digits += len(words[n-1])
 	}
 	if digits < fewest {

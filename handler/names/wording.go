@@ -253,34 +253,48 @@ func (l *list) likeOtherwise(words []string) {
 // schemes are the words that begin the address of a site.
 var schemes = []string{"http", "https", "www"}
 
-// pathOf returns how many words follow the domain of a site's address: those of its path. An "in" before another domain is a
-// word of the name, as in walk-in-wardrobes.com.
+// pathOf returns how many words follow the domain of a site's address: those of its path. An "in" soon before another domain is
+// a word of the name, as in walk-in-wardrobes.com.
 func pathOf(words []string) int {
 	for i, w := range words {
 		if i == 0 || !slices.Contains(domains, w) || i+1 < len(words) && slices.Contains(domains, words[i+1]) {
 			continue
 		}
-		if w != "in" || !slices.Contains(words[i:], "com") {
+		if w != "in" || !hasDomain(words[i+1:min(len(words), i+4)]) {
 			return len(words) - 1 - i
 		}
 	}
 	return 0
 }
 
+func hasDomain(words []string) bool {
+	for _, w := range words {
+		if w != "in" && slices.Contains(domains, w) || slices.Contains(secondLevels, w) {
+			return true
+		}
+	}
+	return false
+}
+
 // sitesOf returns what may be the name in the address of a site or a mailbox, of at least longLen characters: the two words
-// before the domain as one, "goashipyard" for info@goa-shipyard.in, and the last of them that is long enough,
-// "goashipyard" for cs@goashipyard.co.in and for goashipyard.cs@gmail.com. It returns nil for other queries.
+// before the domain as one, "goashipyard" for info@goa-shipyard.in, and the last of them, "goashipyard" for
+// cs@goashipyard.co.in, or at a mail provider the last that is long enough, "goashipyard" for goashipyard.cs@gmail.com. It
+// returns nil for other queries.
 func sitesOf(words []string) (sites []string) {
 	n := len(words)
 	if n < 2 || !slices.Contains(domains, words[n-1]) {
 		return nil
 	}
+	last := 1
 	for n--; n > 1 && slices.Contains(secondLevels, words[n-1]); n-- {
+		if slices.Contains(providers, words[n-1]) {
+			last = 2
+		}
 	}
 	if n > 1 && hasRunes(words[n-2]+words[n-1], longLen) {
 		sites = append(sites, words[n-2]+words[n-1])
 	}
-	for i := n - 1; i >= max(0, n-2); i-- {
+	for i := n - 1; i >= max(0, n-last); i-- {
 		if hasRunes(words[i], longLen) {
 			return append(sites, words[i])
 		}
@@ -297,13 +311,15 @@ func siteCost(site, name string) (sum int, ok bool) {
 	joined := whole(name)
 	rest, ok := strings.CutPrefix(site, joined)
 	rest = strings.TrimRight(rest, "0123456789")
-	return costExtra, ok && len(joined) >= wideLen && (rest == "" || rest == "india" || long(rest) != "")
+	return costExtra, ok && len(joined) >= wideLen && slices.Contains(siteEnds, rest)
 }
 
 // Top-level domains of companies, and the second-level ones before them or of mail providers, as words of a form.
 var (
 	domains      = []string{"com", "in", "org", "net", "biz", "info"}
 	secondLevels = []string{"co", "company", "org", "net", "firm", "gmail", "yahoo", "rediffmail", "hotmail", "outlook"}
+	providers    = secondLevels[5:]
+	siteEnds     = []string{"", "india", "limited", "ltd", "private", "pvt", "privatelimited", "pvtltd", "llp"}
 )
 
 // likeSite asks for names that begin with the name in an address, which has no spaces, and for names that are its
