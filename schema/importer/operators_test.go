@@ -238,6 +238,9 @@ func TestMarksOfTextsAndEntitiesAreNoPartOfValues(t *testing.T) {
 	w := newFixture(t)
 	w.text("2025-05-05", "CIN,CompanyName,CompanyStatus,Registered_Office_Address\n'"+number+`,A,Active,"'PELICAN', 2 ROAD,PUNE,Maharashtra,411001-India"`+"\n")
 	require.Equal(t, "'PELICAN', 2 ROAD", w.row("SELECT address_line FROM company"), "only the number is marked")
+	w.run("2025-05-05", w.file("din,name,disqualified\n'12,'ASHA,0\n"),
+		w.file("cin,din,designation,appointment_date\n'"+number+",'12,'Director,2020-01-02\n"))
+	require.Equal(t, "ASHA|Director", w.row("SELECT d.name, a.designation FROM director d, appointment a"), "a flag and a date are no texts")
 }
 
 // TestARejectSaysWhichNumberIsWrong, since most rows have two.

@@ -297,7 +297,7 @@ func (s *sheet) cell(f field) string {
 }
 
 // hasMark reports whether a value begins with an apostrophe that marks it as a text: before a sign that begins a formula, or where the
-// row's required columns have one too. Any other may be part of the value.
+// row's required texts have one too. Any other may be part of the value.
 func (s *sheet) hasMark(value string) bool {
 	if len(value) < 2 || value[0] != '\'' {
 		return false
