@@ -304,7 +304,7 @@ func (s *sheet) hasMark(value string) bool {
 	}
 	return strings.IndexByte("=+-@", value[1]) >= 0 || !slices.ContainsFunc(s.format.required, func(f field) bool {
 		cell := strings.TrimSpace(s.cell(f))
-		return cell != "" && cell[0] != '\''
+		return cell != "" && cell[0] != '\'' && f != fieldDate && f != fieldDisqualified
 	})
 }
 
