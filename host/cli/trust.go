@@ -39,10 +39,14 @@ type trustInit struct {
 func (c *trustInit) Run(ctx context.Context, m *Main) error {
 	made, err := pki.Create(c.Trust, m.Now)
 	if errors.Is(err, pki.ErrExists) && !errors.Is(err, pki.ErrMeanwhile) {
-		if added, err := c.complete(m); added || err != nil {
+		opened, failed := openTrust(c.Trust, m)
+		if failed != nil {
+			return failed
+		}
+		if added, err := c.complete(opened, m); added || err != nil {
 			return err
 		}
-		made, err = c.replace(ctx, m)
+		made, err = c.replace(ctx, opened, m)
 	}
 	if err != nil {
 		return err
@@ -55,11 +59,7 @@ func (c *trustInit) Run(ctx context.Context, m *Main) error {
 }
 
 // replace makes new keys in place of all that are there, if that is confirmed.
-func (c *trustInit) replace(ctx context.Context, m *Main) (*pki.Trust, error) {
-	opened, err := openTrust(c.Trust, m)
-	if err != nil {
-		return nil, err
-	}
+func (c *trustInit) replace(ctx context.Context, opened *pki.Trust, m *Main) (*pki.Trust, error) {
 	machines, err := opened.Machines()
 	if err != nil {
 		return nil, err
@@ -83,11 +83,7 @@ func (c *trustInit) replace(ctx context.Context, m *Main) (*pki.Trust, error) {
 // complete makes what a directory lacks and can be made without replacing a key. This is what can be derived from the
 // keys, if a run was killed before it made that or somebody deleted it, and the replicas' keys, if the directory is
 // older than these.
-func (c *trustInit) complete(m *Main) (added bool, err error) {
-	opened, err := openTrust(c.Trust, m)
-	if err != nil {
-		return false, err
-	}
+func (c *trustInit) complete(opened *pki.Trust, m *Main) (added bool, err error) {
 	public, err := opened.AddPublic()
 	if err != nil {
 		return false, err

@@ -87,20 +87,48 @@ func TestKeysMadeTogetherBelongTogether(t *testing.T) {
 
 // TestKeysThatWereMadeMeanwhileAreNotReplaced: whoever began with an empty folder was asked about none.
 func TestKeysThatWereMadeMeanwhileAreNotReplaced(t *testing.T) {
-	dir, second, once := filepath.Join(t.TempDir(), "trust"), make(chan error, 1), sync.Once{}
+	dir, second := filepath.Join(t.TempDir(), "trust"), make(chan error, 1)
+	var once sync.Once
 	_, err := pki.Create(dir, func() time.Time { // it is asked for the time before ca.key is there
 		once.Do(func() {
 			go func() {
 				_, err := pki.Create(dir, time.Now)
 				second <- err
 			}()
-			require.Eventually(t, func() bool { return len(testkit.OpenFiles(t, dir)) == 2 }, time.Minute, time.Millisecond, "it waits")
+			require.Eventually(t, func() bool { return waiting(t, dir) == 2 }, time.Minute, time.Millisecond, "it waits")
 		})
 		return time.Now()
 	})
 	require.NoError(t, err)
 	require.ErrorIs(t, <-second, pki.ErrMeanwhile)
+
+	replaced := make(chan error, 1)
+	once = sync.Once{}
+	opened, err := pki.Open(dir, func() time.Time {
+		once.Do(func() {
+			go func() {
+				_, err := pki.Create(dir, time.Now)
+				replaced <- err
+			}()
+			require.Eventually(t, func() bool { return waiting(t, dir) == 2 }, time.Minute, time.Millisecond, "it waits")
+		})
+		return time.Now()
+	})
+	require.NoError(t, err)
+	_, err = opened.Replace(dir + ".aside")
+	require.NoError(t, err)
+	require.ErrorIs(t, <-replaced, pki.ErrMeanwhile, "it found other keys")
 	_, err = pki.Create(dir, time.Now)
 	require.ErrorIs(t, err, pki.ErrExists)
 	require.NotErrorIs(t, err, pki.ErrMeanwhile)
+}
+
+// waiting is how many runs have the folder open, of which one holds its lock.
+func waiting(t *testing.T, dir string) (runs int) {
+	for _, name := range testkit.OpenFiles(t, dir) {
+		if name == dir {
+			runs++
+		}
+	}
+	return runs
 }

@@ -70,13 +70,23 @@ func Create(dir string, now func() time.Time) (*Trust, error) {
 		return nil, fmt.Errorf("make trust: %w", err)
 	}
 	before := t.holds("ca.key")
+	found, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("make trust: %w", err)
+	}
 	if err := t.alone(t.create); err != nil {
-		if errors.Is(err, ErrExists) && !before {
+		if errors.Is(err, ErrExists) && !(before && t.isIn(found)) {
 			err = fmt.Errorf("%w: %w", err, ErrMeanwhile)
 		}
 		return nil, err
 	}
 	return t, nil
+}
+
+// isIn reports whether a folder is still the one of the keys.
+func (t *Trust) isIn(folder os.FileInfo) bool {
+	now, err := os.Stat(t.dir)
+	return err == nil && os.SameFile(folder, now)
 }
 
 // create is Create in a folder that is there, and locked.
@@ -162,7 +172,7 @@ func (t *Trust) replace(aside string) error {
 	if err != nil {
 		return err
 	}
-	if t.opened != nil && !os.SameFile(t.opened, about) {
+	if t.opened != nil && !t.isIn(t.opened) {
 		return ErrMeanwhile
 	}
 	dir, err := filepath.EvalSymlinks(t.dir)

@@ -39,7 +39,8 @@ const helloCall = "/wal_log.ReplicationLog/Hello"
 
 const (
 	// callsAtOnce is how many calls of one certificate are served at once. A replica makes one or
-	// two; after lost connections there may be as many old ones until pingTimeout.
+	// two; after lost connections there may be as many old ones until pingTimeout, and of
+	// HTTP/1.1, which has no pings, until stuckTimeout.
 	callsAtOnce = 32
 	// callBytes bounds the message of a call: a position in the log.
 	callBytes   = 4 << 10
