@@ -193,91 +193,51 @@ func TestANameWithoutItsSpacesMayBeMisspelt(t *testing.T) {
 
 // TestBothOfTwoWordsMayBeWrong: where the second is misspelt, cut short or abbreviated, names are asked for by what is like the first.
 func TestBothOfTwoWordsMayBeWrong(t *testing.T) {
-	queries := map[string]string{
+	requireSuggested(t, map[string]string{
 		"azarra estaurants": "AZARA RESTAURANTS", "autohoome mktg": "AUTOHOME MARKETING", "apexara ystems": "APEXUARA SYSTEMS",
 		"wnidberry mark": "WINDBERRY MARKETS", "rchies htls": "ARCHIES HOTELS", "minaaxi expo": "MINAXI EXPORTS",
 		"ufbanresorts": "URBAN RESORTS", "vee tee multiplex": "V T MULTIPLEX", "kb carbons": "KAYBEE CARBONS", "jj conek": "JAY JAY CONEK", "essdee biotech": "S D BIOTECH", "ess ess alloys": "S S ALLOYS",
 		"sad bhavna sekva foundation": "SADBHAVNA SEVA FOUNDATION", "spa rkling vadations": "SPARKLING VACATIONS", "kontok": "KHONTHOK", "karbwer": "CARBVER",
 		"three sixty hospitality": "360 HOSPITALITY",
-	}
-	var records []searchtest.Record
-	for _, name := range queries {
-		records = append(records, searchtest.Record{Value: fmt.Sprintf("U72900ZZ2015PTC%06d", len(records)), Name: name + " LIMITED", Status: "ACTIVE"})
-	}
-	s := newSearcher(t, records)
-	for query, name := range queries {
-		found, suggested := s.search(t, query, 5)
-		require.Equal(t, "[]", found, query)
-		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
-	}
+	})
 }
 
 // TestWhatIsCopiedFromAPaperIsSuggested: digits that were letters, the address of a site with its path, a former name, a number as it is said.
 func TestWhatIsCopiedFromAPaperIsSuggested(t *testing.T) {
-	queries := map[string]string{
+	requireSuggested(t, map[string]string{
 		"360 degree": "THREE SIXTY DEGREE RESOURCES", "5pan comnct": "SPAN COMNET", "n0rthern pctal": "NORTHERN PETAL", "gaj construct1": "GAJ CONSTRUCTIONS",
 		"mand1 crcstals": "MAND1 CRYSTALS", "gr8 nagpur": "GR8 EVENTS AND TOURS",
 		"https://www.peektexfab.in/contact-us": "PEEK TEXFAB", "kundil realty (formerly known as Zeta Holdings Pvt Ltd)": "KUNDIL REALTY",
 		"shiva automobiles group of companies": "SHIVA AUTOMOBILES", "sofi dairy products, GSTIN: 30AABCU9603R1ZX": "SOFI DAIRY PRODUCTS",
-	}
-	s := newSearcher(t, named(queries))
-	for query, name := range queries {
-		found, suggested := s.search(t, query, 5)
-		require.Equal(t, "[]", found, query)
-		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
-	}
+	})
 }
 
 // TestAMailboxSuggestsTheNameInIt, with what follows the name there, also where it is one of a mail provider.
 func TestAMailboxSuggestsTheNameInIt(t *testing.T) {
-	queries := map[string]string{
+	requireSuggested(t, map[string]string{
 		"jmdglass@rediffmail.com": "JMD GLASS TECH", "cs.gabanigems123@gmail.com": "GABANI GEMS", "relightcyberneticspvtltd@yahoo.co.in": "RELIGHT CYBERNETICS",
 		"info@poshida-global.org": "POSHIDA GLOBAL", "roshan.studios@hotmail.com": "ROSHAN STUDIOS",
 		"kundilrealtylimited@gmail.com": "KUNDIL REALTY", "peektexfab.ac@gmail.com": "PEEK TEXFAB",
-	}
-	s := newSearcher(t, named(queries))
-	for query, name := range queries {
-		found, suggested := s.search(t, query, 5)
-		require.Equal(t, "[]", found, query)
-		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
-	}
+	})
 }
 
 // TestALineOfAListSuggestsTheNameInIt: its number before the name and its status behind it, or a phone number.
 func TestALineOfAListSuggestsTheNameInIt(t *testing.T) {
-	queries := map[string]string{
+	requireSuggested(t, map[string]string{
 		"12) preethi cotton mills ACTIVE": "PREETHI COTTON MILLS", "Trishul Energy Systems, +91 98220 12345": "TRISHUL ENERGY SYSTEMS",
 		"excel hydropower, tel. 0832 2412345": "EXCEL HYDROPOWER", "is karunya ventures registered": "KARUNYA VENTURES",
-	}
-	s := newSearcher(t, named(queries))
-	for query, name := range queries {
-		found, suggested := s.search(t, query, 5)
-		require.Equal(t, "[]", found, query)
-		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
-	}
+	})
 }
 
 // TestLettersMayBeWrittenAsTheWordsThatTheySoundLike, as a telephone's voice input does.
 func TestLettersMayBeWrittenAsTheWordsThatTheySoundLike(t *testing.T) {
-	queries := map[string]string{"bee see eye alloys": "B C I ALLOYS", "vee are ess consultants": "V R S CONSULTANTS", "tea you marketing": "T U MARKETING",
-		"ess em eye institute": "S M EYE INSTITUTE", "vee kay tea compny": "V K TEA COMPANY"}
-	s := newSearcher(t, named(queries))
-	for query, name := range queries {
-		found, suggested := s.search(t, query, 5)
-		require.Equal(t, "[]", found, query)
-		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
-	}
+	requireSuggested(t, map[string]string{"bee see eye alloys": "B C I ALLOYS", "vee are ess consultants": "V R S CONSULTANTS", "tea you marketing": "T U MARKETING",
+		"ess em eye institute": "S M EYE INSTITUTE", "vee kay tea compny": "V K TEA COMPANY"})
 }
 
 // TestASpaceMayStandAtAWrongPlaceBesideAMistake in two or three words.
 func TestASpaceMayStandAtAWrongPlaceBesideAMistake(t *testing.T) {
-	queries := map[string]string{"sharmap aridhak": "SHARMA PARIDHAN", "kundanb uildcan": "KUNDAN BUILDCON", "moscostp harmaceuticaos": "MOSCOST PHARMACEUTICALS", "great bea rch artring": "GREAT BEAR CHARTERING"}
-	s := newSearcher(t, named(queries))
-	for query, name := range queries {
-		found, suggested := s.search(t, query, 5)
-		require.Equal(t, "[]", found, query)
-		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
-	}
+	requireSuggested(t, map[string]string{"sharmap aridhak": "SHARMA PARIDHAN", "kundanb uildcan": "KUNDAN BUILDCON", "moscostp harmaceuticaos": "MOSCOST PHARMACEUTICALS", "great bea rch artring": "GREAT BEAR CHARTERING"})
 }
 
 // TestANameMayHaveWhatIsMostlyNotOfANameOrMisread: names with digits in words, with ordinal numbers, and of a group of companies are
@@ -296,7 +256,18 @@ func TestANameMayHaveWhatIsMostlyNotOfANameOrMisread(t *testing.T) {
 	}
 }
 
-// named are companies with the names that queries mean.
+// requireSuggested requires that each query matches no name, and suggests the one that it means alone.
+func requireSuggested(t *testing.T, queries map[string]string) {
+	t.Helper()
+	s := newSearcher(t, named(queries))
+	for query, name := range queries {
+		found, suggested := s.search(t, query, 5)
+		require.Equal(t, "[]", found, query)
+		require.Equal(t, `"`+name+` LIMITED"`, suggested, query)
+	}
+}
+
+// named returns companies with the names that queries mean.
 func named(queries map[string]string) (records []searchtest.Record) {
 	for _, name := range slices.Sorted(maps.Values(queries)) {
 		records = append(records, searchtest.Record{Value: fmt.Sprintf("U72900GA2015PTC%06d", len(records)), Name: name + " LIMITED", Status: "ACTIVE"})

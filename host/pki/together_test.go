@@ -87,9 +87,30 @@ func TestKeysMadeTogetherBelongTogether(t *testing.T) {
 
 // TestKeysThatWereMadeMeanwhileAreNotReplaced: whoever began with an empty folder was asked about none.
 func TestKeysThatWereMadeMeanwhileAreNotReplaced(t *testing.T) {
-	dir, second := filepath.Join(t.TempDir(), "trust"), make(chan error, 1)
+	dir := filepath.Join(t.TempDir(), "trust")
+	first, second := createdMeanwhile(t, dir)
+	_, err := pki.Create(dir, first)
+	require.NoError(t, err)
+	require.ErrorIs(t, <-second, pki.ErrMeanwhile)
+
+	first, second = createdMeanwhile(t, dir)
+	opened, err := pki.Open(dir, first)
+	require.NoError(t, err)
+	_, err = opened.Replace(dir + ".aside")
+	require.NoError(t, err)
+	require.ErrorIs(t, <-second, pki.ErrMeanwhile, "it found other keys")
+
+	_, err = pki.Create(dir, time.Now)
+	require.ErrorIs(t, err, pki.ErrExists)
+	require.NotErrorIs(t, err, pki.ErrMeanwhile)
+}
+
+// createdMeanwhile returns a clock for a run that makes keys. While that has the folder's lock, its first look at the clock, before
+// ca.key is there, begins a second run and returns once that waits. The channel gets the second run's error.
+func createdMeanwhile(t *testing.T, dir string) (clock func() time.Time, second chan error) {
+	second = make(chan error, 1)
 	var once sync.Once
-	_, err := pki.Create(dir, func() time.Time { // it is asked for the time before ca.key is there
+	return func() time.Time {
 		once.Do(func() {
 			go func() {
 				_, err := pki.Create(dir, time.Now)
@@ -98,29 +119,7 @@ func TestKeysThatWereMadeMeanwhileAreNotReplaced(t *testing.T) {
 			require.Eventually(t, func() bool { return waiting(t, dir) == 2 }, time.Minute, time.Millisecond, "it waits")
 		})
 		return time.Now()
-	})
-	require.NoError(t, err)
-	require.ErrorIs(t, <-second, pki.ErrMeanwhile)
-
-	replaced := make(chan error, 1)
-	once = sync.Once{}
-	opened, err := pki.Open(dir, func() time.Time {
-		once.Do(func() {
-			go func() {
-				_, err := pki.Create(dir, time.Now)
-				replaced <- err
-			}()
-			require.Eventually(t, func() bool { return waiting(t, dir) == 2 }, time.Minute, time.Millisecond, "it waits")
-		})
-		return time.Now()
-	})
-	require.NoError(t, err)
-	_, err = opened.Replace(dir + ".aside")
-	require.NoError(t, err)
-	require.ErrorIs(t, <-replaced, pki.ErrMeanwhile, "it found other keys")
-	_, err = pki.Create(dir, time.Now)
-	require.ErrorIs(t, err, pki.ErrExists)
-	require.NotErrorIs(t, err, pki.ErrMeanwhile)
+	}, second
 }
 
 // waiting is how many runs have the folder open, of which one holds its lock.
