@@ -1,7 +1,6 @@
 package names
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -40,7 +39,7 @@ func Forgive(query string) Forgiven {
 		if !cut {
 			start, cut = start+stem, stem != w
 		}
-		if slices.Contains(stems, stem) {
+		if has(stems, stem) {
 			continue
 		}
 		stems = append(stems, stem)

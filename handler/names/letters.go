@@ -128,14 +128,14 @@ func (l *list) likeLetterNames(words []string, at int) {
 	for i := range len(words[at]) {
 		spelled := namesOf(words[at][i : i+1])
 		joined += spelled[0]
-		if term := "(" + anyOf(markWord, spelled) + ")"; !slices.Contains(each, term) {
+		if term := "(" + anyOf(markWord, spelled) + ")"; !has(each, term) {
 			each = append(each, term)
 		}
 	}
 	terms := []string{"(" + strings.Join(each, " AND ") + " OR " + quoted(markWord+joined) + ")"}
 	for i, w := range words[:min(len(words), maxSounds)] {
 		term := quoted(markBegin + beginning(w))
-		if i != at && !slices.Contains(terms, term) {
+		if i != at && !has(terms, term) {
 			terms = append(terms, term)
 		}
 	}
@@ -157,12 +157,12 @@ func leadingInitials(words []string) string {
 func (l *list) likeInitials(letters string, others []string) {
 	var terms []string
 	for i := range len(letters) {
-		if term := quoted(pairBegin(others[0], letters[i:i+1])); !slices.Contains(terms, term) {
+		if term := quoted(pairBegin(others[0], letters[i:i+1])); !has(terms, term) {
 			terms = append(terms, term)
 		}
 	}
 	for _, w := range others {
-		if term := quoted(markBegin + beginning(w)); !slices.Contains(terms, term) {
+		if term := quoted(markBegin + beginning(w)); !has(terms, term) {
 			terms = append(terms, term)
 		}
 	}

@@ -41,7 +41,7 @@ type few struct {
 }
 
 func (f *few) add(label string) {
-	if f.count++; len(f.labels) < MaxSuggestions && !slices.Contains(f.labels, label) {
+	if f.count++; len(f.labels) < MaxSuggestions && !has(f.labels, label) {
 		f.labels = append(f.labels, label)
 	}
 }
@@ -230,7 +230,7 @@ func (s *Suggestions) cost(name string) (sum int, ok bool) {
 		costs[i] = costAbsent
 		for _, word := range words {
 			costs[i] = min(costs[i], s.wordCost(typed, word, i == len(s.words)-1))
-			if slices.Contains(s.same[i], word) {
+			if has(s.same[i], word) {
 				costs[i] = min(costs[i], costSpelling)
 			}
 		}

@@ -1,7 +1,6 @@
 package names
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -35,7 +34,7 @@ func ExactTerms(query string) string {
 func isWhole(form string) string {
 	terms := []string{whole(form)}
 	for _, ending := range legalEndings {
-		if t := whole(form + ending); !slices.Contains(terms, t) {
+		if t := whole(form + ending); !has(terms, t) {
 			terms = append(terms, t)
 		}
 	}

@@ -157,7 +157,7 @@ func (l *list) likeJoined(word string) {
 func (l *list) likeFirst(words []string) {
 	var keys []string
 	eachKey(words[0], func(key []byte) {
-		if k := string(key); !slices.Contains(keys, k) {
+		if k := string(key); !has(keys, k) {
 			keys = append(keys, k)
 		}
 	})
@@ -220,7 +220,7 @@ func pairsOf(words []string) []string {
 func (l *list) likeBegins(words []string, at int) {
 	var terms []string
 	for i, other := range words {
-		if term := quoted(pairBegin(words[at], other)); i != at && !slices.Contains(terms, term) {
+		if term := quoted(pairBegin(words[at], other)); i != at && !has(terms, term) {
 			terms = append(terms, term)
 		}
 	}
@@ -298,7 +298,7 @@ func (l *list) likeSounds(words []string) {
 	for i := 1; i < len(words); i++ {
 		terms := []string{quoted(markSound + soundKey(words[i-1]+words[i]))} // the rarest
 		for _, sound := range soundsOf(slices.Delete(slices.Clone(words), i-1, i+1)) {
-			if !slices.Contains(terms, sound) {
+			if !has(terms, sound) {
 				terms = append(terms, sound)
 			}
 		}
@@ -312,7 +312,7 @@ func (l *list) likeSounds(words []string) {
 
 func soundsOf(words []string) (terms []string) {
 	for _, w := range words {
-		if sound := quoted(markSound + soundKey(w)); !slices.Contains(terms, sound) {
+		if sound := quoted(markSound + soundKey(w)); !has(terms, sound) {
 			terms = append(terms, sound)
 		}
 	}
@@ -348,8 +348,8 @@ func suggestible(query string) []string {
 	for n := len(words); n > 1 && (nearly(words[n-1], private) || nearly(words[n-1], limited)); n-- {
 		words = words[:n-1]
 	}
-	address := slices.Contains(schemes, words[0])
-	for len(words) > 1 && slices.Contains(leading, words[0]) {
+	address := has(schemes, words[0])
+	for len(words) > 1 && has(leading, words[0]) {
 		words = words[1:]
 	}
 	if address { // leave out its path
@@ -364,7 +364,7 @@ func suggestible(query string) []string {
 		if i > 0 && (w == limited || w == "llp") {
 			break
 		}
-		if w != "" && !isCommon(w) && len(kept) < maxSounds && (!slices.Contains(kept, w) || lettersOf(w, false) != "" || isNumeral(w)) {
+		if w != "" && !isCommon(w) && len(kept) < maxSounds && (!has(kept, w) || lettersOf(w, false) != "" || isNumeral(w)) {
 			kept = append(kept, w)
 		}
 	}
@@ -382,7 +382,7 @@ func meant(query string) (words, typed []string) {
 	words = slices.Clone(typed)
 	for i, w := range words {
 		cut := len(words) == maxSounds && startsWith(groupOfCompanies, words[i:]) // by suggestible, after "group" or "of"
-		if i > 0 && (slices.Contains(behind, w) || startsWith(words[i:], groupOfCompanies) || cut) {
+		if i > 0 && (has(behind, w) || startsWith(words[i:], groupOfCompanies) || cut) {
 			words = words[:i]
 			break
 		}

@@ -1,7 +1,5 @@
 package names
 
-import "slices"
-
 // synonymous lists words with the same meaning: numbers with their ordinals and Roman numerals of two letters and more,
 // old and new names of cities, and brand spellings that the sound of a word does not cover.
 var synonymous = [...][]string{
@@ -25,7 +23,7 @@ var shortened = [...][]string{
 // synonyms returns the words that a typed word may stand for; nil if only for itself.
 func synonyms(typed string) []string {
 	for _, words := range synonymous {
-		if slices.Contains(words, typed) {
+		if has(words, typed) {
 			return words
 		}
 	}

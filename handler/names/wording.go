@@ -174,7 +174,7 @@ func inWords(number int, ordinal bool) (words []string) {
 
 // isNumeral reports whether a word is part of a number in words. Such a word may occur twice: "six sixty six".
 func isNumeral(word string) bool {
-	return word != "-" && (slices.Contains(units, word) || slices.Contains(tens, word))
+	return word != "-" && (has(units, word) || has(tens, word))
 }
 
 // spelled reads a number in words at the beginning of words, and returns how many words it takes. It knows "three
@@ -242,7 +242,7 @@ func (l *list) likeOtherwise(words []string) {
 		if !hasRunes(w, longBeginLen) {
 			term = quoted(markWord + w)
 		}
-		if !slices.Contains(terms, term) {
+		if !has(terms, term) {
 			terms = append(terms, term)
 		}
 	}
@@ -257,7 +257,7 @@ var schemes = []string{"http", "https", "www"}
 // a word of the name, as in walk-in-wardrobes.com.
 func pathOf(words []string) int {
 	for i, w := range words {
-		if i == 0 || !slices.Contains(domains, w) || i+1 < len(words) && slices.Contains(domains, words[i+1]) {
+		if i == 0 || !has(domains, w) || i+1 < len(words) && has(domains, words[i+1]) {
 			continue
 		}
 		if w != "in" || !hasDomain(words[i+1:min(len(words), i+4)]) {
@@ -269,7 +269,7 @@ func pathOf(words []string) int {
 
 func hasDomain(words []string) bool {
 	for _, w := range words {
-		if w != "in" && slices.Contains(domains, w) || slices.Contains(secondLevels, w) {
+		if w != "in" && has(domains, w) || has(secondLevels, w) {
 			return true
 		}
 	}
@@ -282,12 +282,12 @@ func hasDomain(words []string) bool {
 // returns nil for other queries.
 func sitesOf(words []string) (sites []string) {
 	n := len(words)
-	if n < 2 || !slices.Contains(domains, words[n-1]) {
+	if n < 2 || !has(domains, words[n-1]) {
 		return nil
 	}
 	last := 1
-	for n--; n > 1 && slices.Contains(secondLevels, words[n-1]); n-- {
-		if slices.Contains(providers, words[n-1]) {
+	for n--; n > 1 && has(secondLevels, words[n-1]); n-- {
+		if has(providers, words[n-1]) {
 			last = 2
 		}
 	}
@@ -311,7 +311,7 @@ func siteCost(site, name string) (sum int, ok bool) {
 	joined := whole(name)
 	rest, ok := strings.CutPrefix(site, joined)
 	rest = strings.TrimRight(rest, "0123456789")
-	return costExtra, ok && len(joined) >= wideLen && slices.Contains(siteEnds, rest)
+	return costExtra, ok && len(joined) >= wideLen && has(siteEnds, rest)
 }
 
 // Top-level domains of companies, and the second-level ones before them or of mail providers, as words of a form.
