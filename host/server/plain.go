@@ -140,7 +140,8 @@ func (e *exchange) readPlain(from *fasthttp.RequestHeader) error {
 	}
 	e.request.Method = methodOf(from.Method())
 	e.request.Target, e.request.Authority = originForm(take(target), take(host))
-	if sent := text.String()[:len(target)]; !strings.HasPrefix(sent, "/") && strings.Contains(sent, "://") && !isAbsolute(sent) {
+	sent := text.String()[:len(target)]
+	if !strings.HasPrefix(sent, "/") && strings.Contains(sent, "://") && !isAbsolute(sent) || namesTwoHosts(sent) {
 		return errHost
 	}
 	if len(host) > 0 && !isHost(text.String()[len(target):len(target)+len(host)]) {

@@ -102,8 +102,14 @@ func parsePseudo(fields []hpack.HeaderField) (path int, ok bool) {
 
 // isTarget reports whether HTTP/1.1 would pass a target on: it has broken escapes at most.
 func isTarget(target string) bool {
-	return (target == "*" || strings.HasPrefix(target, "/") || isAbsolute(target)) &&
+	return (target == "*" || strings.HasPrefix(target, "/") || isAbsolute(target)) && !namesTwoHosts(target) &&
 		!strings.ContainsFunc(target, func(c rune) bool { return c <= ' ' || c == 0x7f })
+}
+
+// namesTwoHosts reports whether a target such as //a:b://c may be a path or name a host in two ways. Parsers differ in
+// which of these they refuse, so all are.
+func namesTwoHosts(target string) bool {
+	return strings.HasPrefix(target, "//") && strings.Contains(target, "://")
 }
 
 // isAbsolute checks a target that is a URL, up to its path.
