@@ -68,6 +68,21 @@ func FuzzHTTP2AnswersAlike(f *testing.F) {
 	})
 }
 
+// TestATargetMayHaveAnAddressInIt, as a search for the address of a site has, unless it may name a host itself.
+func TestATargetMayHaveAnAddressInIt(t *testing.T) {
+	config := server.Config{Answerer: echoFields}
+	plain, secure := start(t, config), startSecure(t, config)
+	for target, status := range map[string]string{
+		"/v1/search/companies?name=https://a.example/b": "200\n", "/a://b": "200\n", "//a/b": "200\n", "//a:b://c": "400\n", "//a?b=://": "400\n",
+	} {
+		for _, answer := range []string{
+			plain.answerOfHTTP1(t, "127.0.0.1", "GET", target, "X", "y"), secure.answerOfHTTP2(t, "127.0.0.1", "GET", target, "X", "y"),
+		} {
+			require.True(t, strings.HasPrefix(answer, status), "%s: %s", target, answer)
+		}
+	}
+}
+
 var wellFormedTarget = regexp.MustCompile(`^/[!-~]*$`)
 
 // cannotCompare returns why a request is not the same over HTTP/1.1 and HTTP/2, or "".
