@@ -409,8 +409,8 @@ func isPincode(word string) bool {
 
 func isNumber(word string) bool { return strings.Trim(word, "0123456789") == "" }
 
-// phoneOf returns how many words at the end are a phone number: its country, its place and the rest have at least eight digits. A
-// short number before so many is of the name, unless it is a place's, such as 022, or India's 91.
+// phoneOf returns how many words at the end are a phone number: numbers with at least eight digits together. A short number
+// before that many digits is part of the name, unless it is an area code, such as 022, or India's country code.
 func phoneOf(words []string) int {
 	const fewest, longest = 8, 3
 	n, digits := len(words), 0

@@ -310,7 +310,7 @@ func mayBeHeader(raw string) bool {
 	return false
 }
 
-// maxHeaderColumns is more than the columns of any header that is not the first row or the second.
+// maxHeaderColumns is the most columns of a header below the second row. Known ones have fewer than a hundred.
 const maxHeaderColumns = 1000
 
 // isCompanies reports whether a header with the columns of contacts, at these places, has so many columns of companies
