@@ -236,7 +236,9 @@ func (l *requestLog) trim(ctx context.Context, now time.Time) error {
 	if err := l.w.config.Ledger.QueryRowContext(ctx, firstKept, l.most).Scan(&first); err != nil {
 		return err
 	}
-	return l.expire(ctx, max(first, firstRequestAt(now.Add(-keptFor))))
+	// A clock that is set ahead for a minute must not delete the log.
+	unset := min(now.UnixMilli(), l.w.steadyNow())
+	return l.expire(ctx, max(first, firstRequestAt(time.UnixMilli(unset).Add(-keptFor))))
 }
 
 // expire drops the requests before an id in parts, so that other changes need not wait for all of it.

@@ -84,6 +84,15 @@ func TestTheLastRequestsOfAKeyAreKept(t *testing.T) {
 	require.Empty(t, w.requests.grown, "a key is cut once after it has grown")
 	w.requests.ticking.Unlock()
 
+	clock.setOff(400 * 24 * time.Hour)
+	for range idleTicks {
+		require.NoError(t, w.requests.tick(t.Context()))
+	}
+	p, err = client.RequestPage(t.Context(), RequestQuery{Key: key.ID}, ListQuery{Limit: 1})
+	require.NoError(t, err)
+	require.Equal(t, []string{refused.ID}, ids(p), "a clock that is set ahead deletes nothing")
+	clock.setOff(0)
+
 	clock.pass(keptFor + 2*time.Second)
 	newest := Served{ID: requestID(clock.now(), 9), Key: key.ID, Endpoint: "llps", Status: 200}
 	require.NoError(t, edge.SendRequests(t.Context(), []Served{newest}))

@@ -53,7 +53,7 @@ func openUnrun(t testing.TB) (w *Writer, clock *fakeClock) {
 	})
 	config := Config{OperatorToken: firstOperator, Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	clock = &fakeClock{start: time.Now()}
-	config.Now = clock.now
+	config.Now, config.Elapsed = clock.now, clock.elapsed
 	var err error
 	config.Ledger, err = schema.OpenFile(filepath.Join(dir, "ledger.db"))
 	require.NoError(t, err)
