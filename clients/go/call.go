@@ -131,17 +131,27 @@ func (c *Client) attempt(ctx context.Context, made *call) (*answer, error) {
 	return &answer{response.StatusCode, response.Header, body}, nil
 }
 
-// causeOf names the timeout of the attempt in place of "context deadline exceeded".
+// causeOf puts the cause, such as the timeout of the attempt, in place of "context deadline exceeded". Some versions of HTTP
+// and Go say the one, some the other.
 func causeOf(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	switch {
 	case cause == nil || errors.Is(cause, ctx.Err()):
 		return err
-	case errors.Is(err, cause): // net/http says it itself, but in old versions of Go
-		return cause
+	case errors.Is(err, cause) || errors.Is(err, ctx.Err()):
+		return &endedError{cause: cause, context: ctx.Err()}
 	}
 	return fmt.Errorf("%w: %w", cause, err)
 }
+
+// endedError is the end of an attempt's context. It wraps the cause and the context's own error, and says the cause alone.
+type endedError struct{ cause, context error }
+
+// Error says the cause.
+func (e *endedError) Error() string { return e.cause.Error() }
+
+// Unwrap returns both.
+func (e *endedError) Unwrap() []error { return []error{e.cause, e.context} }
 
 // retryable reports whether the same call may succeed later. For a used-up month or day the wait is
 // beyond MaxWait and left to the caller: RetryAfter says how long.

@@ -310,6 +310,37 @@ func TestTheContextEndsACall(t *testing.T) {
 	}
 }
 
+// TestTheErrorOfAnEndedCallNamesTheCauseOnce, and is the context's own too, whichever version of HTTP the call was made by.
+func TestTheErrorOfAnEndedCallNamesTheCauseOnce(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		begun := make(chan struct{}, 1)
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			begun <- struct{}{}
+			<-r.Context().Done()
+		}))
+		s.EnableHTTP2 = http2
+		s.StartTLS()
+		defer s.Close()
+		c, err := New(Config{BaseURL: s.URL, HTTPClient: s.Client()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(context.Background())
+		left := errors.New("the visitor left")
+		go func() {
+			<-begun
+			cancel(left)
+		}()
+		_, err = c.Company(ctx, "x")
+		if want := "no answer after 1 attempts: the visitor left"; err == nil || err.Error() != want {
+			t.Errorf("HTTP/2 %v: got %q, want %q", http2, err, want)
+		}
+		if !errors.Is(err, left) || !errors.Is(err, context.Canceled) {
+			t.Errorf("HTTP/2 %v: got %#v, want both the cause and what the context says", http2, err)
+		}
+	}
+}
+
 func TestTheKeyFollowsNoRedirect(t *testing.T) {
 	elsewhere := serve(t, found)
 	s := serve(t, func(w http.ResponseWriter) {
