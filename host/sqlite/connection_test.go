@@ -179,3 +179,22 @@ func TestResultsAreNotTakenUncompared(t *testing.T) {
 	require.ErrorContains(t, c.begin(), "overflow")
 	require.False(t, c.get(key, &got))
 }
+
+// TestAConnectionWithoutTransactionsIsRefused: it would go on with statements that do not exist.
+func TestAConnectionWithoutTransactionsIsRefused(t *testing.T) {
+	about, err := os.Stat(".")
+	require.NoError(t, err)
+	for _, missing := range []string{"BEGIN", "COMMIT"} {
+		opened, err := sqlite3.Open(":memory:")
+		require.NoError(t, err)
+		require.NoError(t, opened.SetAuthorizer(func(action sqlite3.AuthorizerActionCode, name, _, _, _ string) sqlite3.AuthorizerReturnCode {
+			if action == sqlite3.AUTH_TRANSACTION && name == missing {
+				return sqlite3.AUTH_DENY
+			}
+			return sqlite3.AUTH_OK
+		}))
+		c := &connection{sqlite: opened, file: about, limit: &timeLimit{}}
+		require.ErrorIs(t, c.setUp(Config{}), sqlite3.AUTH, missing)
+		require.NoError(t, c.close())
+	}
+}
