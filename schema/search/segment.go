@@ -139,9 +139,6 @@ func (s *segment) flushLeaf() error {
 	if s.hasTerm {
 		s.leaf = append(s.leaf, s.offsets...)
 	} else {
-		if !s.hasPlace && len(s.skips[0].content) > 0 {
-			s.skips[0].content = append(s.skips[0].content, 0)
-		}
 		s.listPages++
 	}
 	if err := s.sink.leaf(s.page, s.leaf); err != nil {
