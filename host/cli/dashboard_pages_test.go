@@ -213,6 +213,11 @@ func TestTimesAreInTheZoneOfTheReader(t *testing.T) {
 	require.Equal(t, at.In(time.FixedZone("", 5*3600+1800)).Format("2 Jan 2006, 15:04"), strings.Replace(seen[1], "Sept", "Sep", 1))
 	require.Equal(t, at.Format("2 Jan 2006, 15:04 UTC"), seen[2])
 	require.Contains(t, h.Eval(`document.querySelector("#zone").textContent`), "Times are of your zone (Asia/")
+	for zone, says := range map[string]string{"GMT": "Times are UTC.", "Africa/Abidjan": "Times are UTC.", "Europe/London": "Times are of your zone (Europe/London)"} {
+		h.InZone(zone)
+		h.Open(h.dashboard + "/activity")
+		require.Contains(t, h.Eval(`document.querySelector("#zone").textContent`), says)
+	}
 	h.WithoutScripts()
 	h.Open(h.dashboard + "/activity")
 	require.Equal(t, "true", h.Eval(`String([...document.querySelectorAll("main time")].every(m => m.title === m.textContent + " UTC"))`))

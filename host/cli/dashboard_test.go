@@ -305,15 +305,22 @@ func TestAnOwnersSearchSaysWhatWentWrong(t *testing.T) {
 		`return new Response("<h1>Bad gateway</h1>", { status: 502 })`:                                        h.reference + " cannot be reached. Try again in a moment.",
 	} {
 		h.Open(h.dashboard + "/")
-		h.Type("#try-name", "sandbox")
+		h.Type("#try-name", "sandbox\r")
 		h.WaitFor(`document.querySelector("#try-said").textContent === "5 matches, best first" && document.querySelectorAll("#try-matches a").length === 5`)
 		h.Eval(`calls = 0, fetch = async () => { calls++; ` + answer + ` }, document.querySelector("#try-name").value = "", ""`)
-		h.Type("#try-name", "  ")
+		h.Type("#try-name", "  \r")
 		require.Equal(t, "0", h.Eval(`String(calls)`))
-		h.Type("#try-name", "x")
+		h.Type("#try-name", "x\r")
 		h.WaitFor(fmt.Sprintf(`document.querySelector("#try-said").textContent === %q`, says))
 		require.Equal(t, "true", h.Eval(`String(document.querySelector("#try-matches").hidden)`))
 	}
+	h.Open(h.dashboard + "/")
+	h.Type("#try-name", "pandmi onlin solutions\r")
+	h.WaitFor(`document.querySelector("#try-suggestions a") && !document.querySelector("#try-meant").hidden`)
+	h.Eval(`fetch = async () => { throw new TypeError("gone") }, document.querySelector("#try-name").value = "", ""`)
+	h.Type("#try-name", "x\r")
+	h.WaitFor(`document.querySelector("#try-said").textContent.endsWith("cannot be reached. Try again in a moment.")`)
+	require.Equal(t, "true,true", h.Eval(`["#try-suggestions", "#try-meant"].map((id) => document.querySelector(id).hidden).join()`))
 	h.RequireClean(h.dashboard, h.reference)
 }
 

@@ -26,7 +26,8 @@ const forms = {
 for (const moment of document.querySelectorAll("time[data-precision]")) {
   moment.textContent = forms[moment.dataset.precision].format(new Date(moment.dateTime));
 }
-if (zone !== "UTC") {
+const year = new Date().getFullYear();
+if ([0, 6].some((month) => new Date(year, month).getTimezoneOffset() !== 0)) { // UTC has many names, and some zones are UTC
   document.getElementById("zone").textContent =
     `Times are of your zone (${zone}); point at one for UTC. Days of calls and credits are UTC days.`;
 }
