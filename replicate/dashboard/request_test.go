@@ -152,13 +152,35 @@ func TestAPageThatIsNotThereIsMissingOnlyIfTheLedgerIsThere(t *testing.T) {
 func TestOtherMethodsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
-	for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch, "TRACE", http.MethodOptions, http.MethodHead} {
+	for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodPatch, "TRACE", http.MethodOptions} {
 		refused := b.do(method, "/sign-in", nil)
 		require.Equal(t, http.StatusMethodNotAllowed, refused.StatusCode, method)
-		require.Equal(t, "GET, POST", refused.Header.Get("Allow"), method)
+		require.Equal(t, "GET, HEAD, POST", refused.Header.Get("Allow"), method)
 	}
 	require.Equal(t, http.StatusMethodNotAllowed, b.get("/sign-out").StatusCode, "nothing changes by a link")
 	require.Contains(t, b.seen.text(), "This page does not take that method.")
+}
+
+// TestHEADHasTheHeaderOfGET, and no body (RFC 9110, section 9.3.2): checks of links and monitors ask so.
+func TestHEADHasTheHeaderOfGET(t *testing.T) {
+	w := newWorld(t)
+	b, _ := w.owner("Acme", 0)
+	for path, status := range map[string]int{"/keys": 200, "/usage.csv": 200, "/assets/style.css": 200, "/accounts": 404, "/nowhere": 404, "/sign-out": 405} {
+		plain := func(r *http.Request) { r.Header.Set("Accept-Encoding", "identity") } // Go's client asks for gzip only with GET
+		want := b.do(http.MethodGet, path, nil, plain)
+		got := b.do(http.MethodHead, path, nil, plain)
+		require.Equal(t, status, got.StatusCode, path)
+		require.Equal(t, status, want.StatusCode, path)
+		require.Empty(t, got.body, path)
+		for _, header := range []http.Header{want.Header, got.Header} {
+			header.Del("Date")
+			header.Del("Content-Length") // may be left out
+		}
+		require.Equal(t, want.Header, got.Header, path)
+	}
+	moved := w.browser().do(http.MethodHead, "/keys", nil)
+	require.Equal(t, "/sign-in", moved.Request.URL.Path)
+	require.Equal(t, http.StatusOK, moved.StatusCode)
 }
 
 func TestTheAPIIsServedBesideThePages(t *testing.T) {

@@ -18,6 +18,11 @@ func (d *Dashboard) Handler() http.Handler {
 			d.config.Writer.Handler().ServeHTTP(w, r)
 			return
 		}
+		if r.Method == http.MethodHead { // net/http leaves out the body
+			asked := *r
+			asked.Method = http.MethodGet
+			r = &asked
+		}
 		d.pages.ServeHTTP(w, r)
 	})
 }
@@ -144,6 +149,7 @@ func (d *Dashboard) wrongMethod(r router) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		page := r.pageOf(q.URL.Path)
 		if q.Method != http.MethodGet || page == "" {
+			w.Header().Set("Allow", strings.Replace(w.Header().Get("Allow"), "GET", "GET, HEAD", 1))
 			refused.ServeHTTP(w, q)
 			return
 		}
