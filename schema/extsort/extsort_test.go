@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"syscall"
@@ -208,6 +209,24 @@ func TestWhatFitsInMemoryNeedsNoFile(t *testing.T) {
 	require.NoError(t, s.Add([]byte("a"), nil))
 	require.Equal(t, []pair{{"a", ""}, {"b", ""}}, read(t, s))
 	require.NoError(t, s.Close())
+}
+
+// TestWhatAKilledProcessLeftIsRemoved, and nothing else.
+func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{".sorting-1234", ".sorting", "registry.db"} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
+	}
+	s := New(folder, 1)
+	for _, pair := range made(3) {
+		require.NoError(t, s.Add([]byte(pair.key), []byte(pair.value)))
+	}
+	require.Len(t, read(t, s), 3)
+	require.NoError(t, s.Close())
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	require.Equal(t, ".sorting registry.db", entries[0].Name()+" "+entries[1].Name())
 }
 
 func TestWithoutRecordsThereIsNothing(t *testing.T) {

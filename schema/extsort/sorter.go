@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Sorter sorts records of a key and a value by the bytes of their keys. The sort is stable:
@@ -195,13 +197,17 @@ type spillFile struct {
 	buffer []byte
 }
 
-const spillBuffer = 256 << 10
+const (
+	spillBuffer = 256 << 10
+	spillName   = ".sorting-" // its beginning
+)
 
 func (f *spillFile) begin(folder string) (err error) {
 	if f.file != nil {
 		return nil
 	}
-	if f.file, err = os.CreateTemp(folder, ".sorting-*"); err != nil {
+	removeLeft(folder)
+	if f.file, err = os.CreateTemp(folder, spillName+"*"); err != nil {
 		return fmt.Errorf("make a temporary file to sort: %w", err)
 	}
 	// An unlinked file goes away with the process. Where a system can't unlink an open file,
@@ -209,6 +215,17 @@ func (f *spillFile) begin(folder string) (err error) {
 	_ = os.Remove(f.file.Name())
 	f.buffer = make([]byte, 0, spillBuffer)
 	return nil
+}
+
+// removeLeft removes the files that processes left which were killed between making one and unlinking it. One that has just
+// been made loses its name a moment early.
+func removeLeft(folder string) {
+	entries, _ := os.ReadDir(folder) // making the new file says what is wrong
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), spillName) && entry.Type().IsRegular() {
+			_ = os.Remove(filepath.Join(folder, entry.Name()))
+		}
+	}
 }
 
 func (f *spillFile) write(b []byte) error {
