@@ -217,11 +217,11 @@ func TestWhatAKilledProcessLeftIsRemoved(t *testing.T) {
 	for _, name := range []string{".sorting-1234", ".sorting", "registry.db"} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), nil, 0o600))
 	}
-	s := New(folder, 1)
-	for _, pair := range made(3) {
+	s := New(folder, 1000)
+	for _, pair := range made(100) {
 		require.NoError(t, s.Add([]byte(pair.key), []byte(pair.value)))
 	}
-	require.Len(t, read(t, s), 3)
+	require.Len(t, read(t, s), 100)
 	require.NoError(t, s.Close())
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
