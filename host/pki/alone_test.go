@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -34,4 +35,17 @@ func TestTheFolderInPlaceIsLocked(t *testing.T) {
 	about, err := folder.Stat()
 	require.NoError(t, err)
 	require.True(t, trust.isIn(about))
+}
+
+// TestARunThatNeverEndsIsNotWaitedForForEver: one that was stopped with Ctrl-Z held up all others, which Ctrl-C did not end.
+func TestARunThatNeverEndsIsNotWaitedForForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		trust := &Trust{dir: t.TempDir()}
+		held, err := trust.lock()
+		require.NoError(t, err)
+		defer held.Close()
+		_, err = Create(trust.dir, time.Now)
+		require.ErrorIs(t, err, ErrBusy)
+		require.Empty(t, testkit.OpenFiles(t, trust.dir)[1:], "but the one that is held")
+	})
 }

@@ -21,6 +21,9 @@ var ErrExists = errors.New("the folder holds keys already")
 // ErrMeanwhile is returned by Create and Replace when another run made or replaced the keys after this one began.
 var ErrMeanwhile = errors.New("another run has just made the keys: use them, or look who else makes keys here before you run this again")
 
+// ErrBusy is returned when another run has been making keys or certificates in the folder for longer than that takes.
+var ErrBusy = errors.New("another run that makes keys or certificates there does not end: see with ps whether it was stopped, and end it")
+
 // ErrKeptElsewhere is returned by Create when the folder holds an authority without its key, as at an edge,
 // or when ca.key is kept elsewhere.
 var ErrKeptElsewhere = errors.New("the folder holds an authority, ca.crt, whose key is elsewhere: make the keys in another folder")
