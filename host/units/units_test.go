@@ -374,6 +374,7 @@ func TestTheLedgersCopyIsAsNewAndOldAsPromised(t *testing.T) {
 	require.Less(t, duration("monitor-interval")+duration("sync-interval"), time.Second)
 	require.Equal(t, 7*24*time.Hour, duration("retention"), "for as long as edges keep what they have reported")
 	require.Regexp(t, `(?m)^snapshot:\n  interval: 1h$`, string(content))
+	require.Regexp(t, `(?m)^shutdown-sync-timeout: 5s `, string(content), "a machine whose standby is full shuts down in time")
 	require.Regexp(t, `(?m)^validation:.*\n  interval: 30s$`, string(content))
 	require.Regexp(t, `(?m)^      host-key: \$\{LEDGER_HOST_KEY\}$`, string(content), "another machine can't stand in for the standby")
 	require.Regexp(t, `(?m)^addr: 127\.0\.0\.1:9093\b`, string(content))

@@ -94,6 +94,7 @@ func (c *cluster) shipLedger(litestream string) *testkit.Process {
 	var config struct {
 		Addr       string         `yaml:"addr"`
 		Validation map[string]any `yaml:"validation"`
+		Stop       string         `yaml:"shutdown-sync-timeout"`
 		Snapshot   map[string]any `yaml:"snapshot"`
 		DBs        []struct {
 			Path            string         `yaml:"path"`
