@@ -284,7 +284,7 @@ esac
 func newRelease(t *testing.T) *workshop {
 	t.Helper()
 	w := newWorkshop(t, []string{"scripts/release.sh"}, map[string]string{"go": releasing})
-	for _, name := range []string{"LICENSE", "THIRD_PARTY_NOTICES", "README.md", "CHANGELOG.md"} {
+	for _, name := range []string{"LICENSE", "THIRD_PARTY_NOTICES", "README.md", "CHANGELOG.md", "clients/README.md", "clients/call.go", "docs/page.png", "deploy/a.service"} {
 		w.write(name, name+"\n")
 	}
 	w.write(".gitignore", "build\n.programs\n")
@@ -334,7 +334,15 @@ func TestAReleaseIsWholeAndTheSameTwice(t *testing.T) {
 				require.Regexp(t, `\.linkedCommit=[0-9a-f]{40}\b`, string(program))
 			}
 		}
-		require.Equal(t, []string{"/", "/CHANGELOG.md", "/LICENSE", "/README.md", "/THIRD_PARTY_NOTICES", "/regedge"}, files)
+		require.Equal(t, []string{
+			"/", "/CHANGELOG.md", "/LICENSE", "/README.md", "/THIRD_PARTY_NOTICES", "/clients/", "/clients/README.md", "/deploy/", "/deploy/a.service",
+			"/docs/", "/docs/page.png", "/regedge",
+		}, files)
+	}
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	for _, link := range regexp.MustCompile(`\]\(([^)#:]+)[)#]`).FindAllStringSubmatch(string(readme), -1) {
+		require.Regexp(t, `^(LICENSE|THIRD_PARTY_NOTICES|(docs|deploy)/.*|.*\.md)$`, link[1], "a release has the pages that README.md leads to")
 	}
 	said, code = w.run(nil, "sh", "-c", "cd "+out+" && sha256sum --quiet -c SHA256SUMS")
 	require.Zero(t, code, said)

@@ -45,7 +45,7 @@ for platform; do
     echo "release: $name" >&2
     mkdir "$work/$name"
     build "$top" "$platform" "$work/$name/regedge"
-    cp LICENSE THIRD_PARTY_NOTICES README.md CHANGELOG.md "$work/$name/"
+    git archive HEAD -- LICENSE THIRD_PARTY_NOTICES '*.md' docs deploy | tar -C "$work/$name" -xf -
     chmod 755 "$work/$name/regedge"
     tar -C "$work" --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w --mtime="@$time" -cf - "$name" |
         gzip -n -9 >"$out/$name.tar.gz"
