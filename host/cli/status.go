@@ -72,11 +72,14 @@ func (c *statusCommand) Run(ctx context.Context, m *Main) error {
 	shown := false
 	for {
 		now, err := c.collect(ctx, m, client)
+		if err == nil && c.Explain {
+			now.Findings = append(c.troubles(ctx, client), now.explain()...)
+		}
+		if c.Watch && ctx.Err() != nil {
+			return nil // what the interruption cut off has not failed
+		}
 		if err == nil {
 			shown = true
-			if c.Explain {
-				now.Findings = append(c.troubles(ctx, client), now.explain()...)
-			}
 			if err := c.print(m, now); err != nil {
 				return err
 			}
@@ -89,7 +92,7 @@ func (c *statusCommand) Run(ctx context.Context, m *Main) error {
 		if !c.Watch || !shown { // a running watch survives an outage of the writer
 			return err
 		}
-		if err != nil && ctx.Err() == nil {
+		if err != nil {
 			m.complain(err)
 		}
 		select {

@@ -85,6 +85,31 @@ func TestAWatchLeavesNoStreamAtTheRegistry(t *testing.T) {
 	}
 }
 
+// TestAnInterruptedWatchEndsInSilence, whatever it was waiting for: what is cut off has not failed.
+func TestAnInterruptedWatchEndsInSilence(t *testing.T) {
+	for _, silent := range []string{"/v1/nodes", "/readyz"} {
+		asked := make(chan struct{}, 8)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set(writer.RequestIDHeader, "R")
+			switch r.URL.Path {
+			case silent:
+				asked <- struct{}{}
+				<-r.Context().Done()
+			case writer.ReportPath:
+				io.WriteString(w, `[]`)
+			default:
+				io.WriteString(w, `{"data":[{"name":"pune","epoch":1,"live":true}]}`)
+			}
+		}))
+		defer server.Close()
+		p := start("status", "--watch", "--explain", "--writer", server.URL, "--token", "a token")
+		<-asked
+		p.stop()
+		require.Equal(t, exitOK, <-p.ended, silent)
+		require.Empty(t, p.stdout.String()+p.stderr.String(), silent)
+	}
+}
+
 // TestAnOperatorsWrongClockMakesNoReportOldOrNew: what is a minute old by the clock of an operator's machine may just
 // have arrived, and what seems new may be old.
 func TestAnOperatorsWrongClockMakesNoReportOldOrNew(t *testing.T) {
