@@ -261,7 +261,7 @@ func (l *connections) drain() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.open {
-		c.end()
+		go c.end() // TLS takes leave of a client that reads nothing for 5 s; wait waits for it
 	}
 }
 
@@ -282,13 +282,17 @@ func (l *connections) wait(ctx context.Context) error {
 	}
 }
 
-// closeAll closes all connections at once.
+// closeAll closes all connections at once. With TLS it does not take leave of their clients.
 func (l *connections) closeAll() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var errs []error
 	for c := range l.open {
-		errs = append(errs, c.Conn.Close())
+		var under io.Closer = c.Conn
+		if counted := countedOf(c.Conn); counted != nil {
+			under = counted
+		}
+		errs = append(errs, under.Close())
 	}
 	clear(l.open)
 	return errors.Join(errs...)

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"crypto/tls"
 	"io"
 	"log/slog"
 	"net"
+	"net/http/httptest"
 	"os"
 	"runtime"
 	"sync"
@@ -12,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 )
 
@@ -247,6 +250,30 @@ func TestAConnectionThatBeginsToWaitDuringTheEndIsEnded(t *testing.T) {
 	require.Equal(t, ended, c.state.Load())
 	require.False(t, c.begin())
 	require.True(t, c.lingers.Load())
+}
+
+// TestClientsThatReadNothingHoldUpNoStop: to take leave of such a client, TLS waits for 5 s, and there may be hundreds.
+func TestClientsThatReadNothingHoldUpNoStop(t *testing.T) {
+	web := httptest.NewTLSServer(nil)
+	defer web.Close()
+	synctest.Test(t, func(t *testing.T) {
+		l := newConnections(newHandOverClosed(), slog.New(slog.DiscardHandler))
+		bounded := &bounded{admission: newAdmission(5, 5), unread: prometheus.NewCounter(prometheus.CounterOpts{})}
+		for _, state := range []int32{waiting, waiting, waiting, busy, busy} {
+			client, server := net.Pipe() // which takes only what is read
+			secured := tls.Server(&counted{Conn: server, of: bounded, closed: make(chan struct{})}, web.TLS)
+			go tls.Client(client, &tls.Config{InsecureSkipVerify: true}).Handshake()
+			require.NoError(t, secured.Handshake())
+			c := &connection{Conn: secured, peer: &peer{}, of: l}
+			c.state.Store(state)
+			l.open[c] = struct{}{}
+		}
+		began := time.Now()
+		l.drain()
+		require.Zero(t, time.Since(began))
+		require.NoError(t, l.closeAll())
+		require.Zero(t, time.Since(began))
+	})
 }
 
 // TestAConnectionThatWasHeldUpHasItsTimeAfterwards: a client can't send a request that is not read.

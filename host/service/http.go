@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,7 +49,7 @@ func HTTP(name string, listener net.Listener, handler http.Handler, log *slog.Lo
 		}
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
-		web.RegisterOnShutdown(unused.close)
+		unused.close()
 		err := web.Shutdown(drain)
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
@@ -80,8 +81,9 @@ func logged(name string, handler http.Handler, log *slog.Logger) http.Handler {
 	})
 }
 
-// unusedConns are a server's connections without a request yet. Browsers and Go's client open some in
-// advance, and Shutdown would wait 5 s for each.
+// unusedConns are a server's connections without a request: none yet, or none since the last answer. Browsers and Go's
+// client open some in advance, and Shutdown would wait 5 s for each. It would also wait 5 s for each client with TLS
+// that reads nothing, one after the other, to take leave of it.
 type unusedConns struct {
 	mu    sync.Mutex
 	conns map[net.Conn]struct{}
@@ -93,10 +95,10 @@ func watchUnused(web *http.Server) *unusedConns {
 	web.ConnState = func(conn net.Conn, state http.ConnState) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		if state != http.StateNew {
+		if state != http.StateNew && state != http.StateIdle {
 			delete(u.conns, conn)
 		} else if u.conns[conn] = struct{}{}; u.ended {
-			conn.Close()
+			hangUp(conn)
 		}
 	}
 	return u
@@ -107,8 +109,16 @@ func (u *unusedConns) close() {
 	defer u.mu.Unlock()
 	u.ended = true
 	for conn := range u.conns {
-		conn.Close()
+		hangUp(conn)
 	}
+}
+
+// hangUp closes a connection at once, without TLS's farewell.
+func hangUp(conn net.Conn) {
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	conn.Close()
 }
 
 // NewMetrics returns a Prometheus registry that already has the metrics of Go and of the

@@ -1,12 +1,15 @@
 package service
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
 	"io"
 	standardlog "log"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -212,6 +215,35 @@ func TestSlowAndIdleClientsAreHungUpOn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestClientsThatReadNothingHoldUpNoStop: to take leave of each, TLS waits for 5 s, and there may be hundreds.
+func TestClientsThatReadNothingHoldUpNoStop(t *testing.T) {
+	web := httptest.NewTLSServer(nil)
+	defer web.Close()
+	synctest.Test(t, func(t *testing.T) {
+		listener := pipes{make(chan net.Conn), make(chan struct{})}
+		s := HTTP("api", tls.NewListener(listener, web.TLS), http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		for range 3 {
+			client, accepted := net.Pipe() // which takes only what is read
+			listener.conns <- accepted
+			secured := tls.Client(client, &tls.Config{InsecureSkipVerify: true})
+			_, err := io.WriteString(secured, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			require.NoError(t, err)
+			answer, err := http.ReadResponse(bufio.NewReader(secured), nil)
+			require.NoError(t, err)
+			require.NoError(t, answer.Body.Close())
+		}
+		synctest.Wait()
+		began := time.Now()
+		stop()
+		require.NoError(t, <-ended)
+		require.LessOrEqual(t, time.Since(began), drainTimeout)
+		time.Sleep(time.Minute) // until the goroutines have ended
+	})
 }
 
 // TestAClientThatDoesNotReadItsAnswerIsHungUpOn: its answer stays in memory until then.
