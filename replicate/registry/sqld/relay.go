@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -179,13 +180,16 @@ func (w heldWriter) Write(p []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w heldWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
+// ownEnd is this side of a connection in an error: its port is another each time.
+var ownEnd = regexp.MustCompile(`\S+->`)
+
 // tell logs why the primary is unreachable, once for each cause: sqld itself sees only that its connection ended.
 func (r *relay) tell(err error) {
 	switch {
 	case err == nil:
 		r.told.Store(nil)
 	case r.ctx.Err() == nil:
-		text := err.Error()
+		text := ownEnd.ReplaceAllString(err.Error(), "")
 		if !errors.Is(err, errCopy) {
 			text = "the primary is not reached: " + text
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -427,4 +429,16 @@ func TestAPrimaryThatIsReachedAgainIsNoted(t *testing.T) {
 		r.answer(entriesCall)
 	}
 	require.Equal(t, 2, strings.Count(r.log.String(), errSaysNothing.Error()))
+}
+
+// TestAConnectionThatEndsAgainAndAgainIsLoggedOnce, though each has another port on this side: sqld asks every second,
+// for as long as the primary is away behind a load balancer.
+func TestAConnectionThatEndsAgainAndAgainIsLoggedOnce(t *testing.T) {
+	log := new(testkit.Log)
+	r := &relay{output: newOutput(log), ctx: t.Context()}
+	for port := range 3 {
+		lost := &net.OpError{Op: "read", Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 40000 + port}, Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 9), Port: 5181}, Err: syscall.ECONNRESET}
+		r.tell(fmt.Errorf("http2: %w", lost))
+	}
+	require.Equal(t, "regedge: the primary is not reached: http2: read tcp 192.0.2.9:5181: connection reset by peer\n", log.String())
 }
