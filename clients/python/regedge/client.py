@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import http.client
+import io
 import json
 import os
 import random
 import secrets
+import socket
 import ssl
 import threading
 import time
@@ -36,7 +39,7 @@ class Client:
 
     base_url     the address of the service, without /v1
     api_key      a live key, or SANDBOX_KEY
-    timeout      seconds that connecting, and each wait for bytes of an answer, may take
+    timeout      seconds that one attempt may take, from connecting to the last byte
     max_retries  how often a call is repeated at most; 0 for never
     max_wait     the longest pause before a retry in seconds. When the service asks for a longer one
                  (a monthly volume that is used up), its error is raised at once
@@ -161,6 +164,7 @@ class Client:
 
     def _exchange(self, target: str, key: str) -> Tuple[int, http.client.HTTPMessage, bytes]:
         connection = self._connection()
+        connection.response_class = functools.partial(_FinalResponse, time.monotonic() + self._timeout)  # type: ignore[assignment]
         try:
             connection.request("GET", self._prefix + target, headers={**self._headers, "Idempotency-Key": key})
             response = connection.getresponse()
@@ -187,14 +191,19 @@ class Client:
                 )
             else:
                 connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
-            connection.response_class = _FinalResponse
             self._local.connection, self._local.used, self._local.process = connection, False, os.getpid()
         return connection
 
 
 class _FinalResponse(http.client.HTTPResponse):
-    """Passes over interim answers (RFC 9110, section 15.2). http.client does so for 100 alone: it takes a proxy's 103 for the
+    """Must have arrived by a time of time.monotonic(). http.client itself has a limit for each wait alone.
+
+    Passes over interim answers (RFC 9110, section 15.2). http.client does so for 100 alone: it takes a proxy's 103 for the
     answer, and the answer for that of the next call."""
+
+    def __init__(self, until: float, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self.fp = io.BufferedReader(_Timed(until, sock, self.fp.detach()))  # type: ignore[has-type]
 
     def _read_status(self) -> Tuple[str, int, str]:
         while True:
@@ -202,6 +211,30 @@ class _FinalResponse(http.client.HTTPResponse):
             if not 100 < status < 200:
                 return version, status, reason
             http.client.parse_headers(self.fp)
+
+
+class _Timed(io.RawIOBase):
+    """Reads from a socket until a time of time.monotonic()."""
+
+    def __init__(self, until: float, sock: socket.socket, raw: io.RawIOBase) -> None:
+        self._until, self._sock, self._raw, self._limit = until, sock, raw, sock.gettimeout()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> Optional[int]:
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise socket.timeout("timed out")
+        self._sock.settimeout(left)
+        try:
+            return self._raw.readinto(buffer)
+        finally:
+            self._sock.settimeout(self._limit)  # for the next call
+
+    def close(self) -> None:
+        super().close()
+        self._raw.close()
 
 
 def _text(parameter: str, value: str) -> str:

@@ -277,6 +277,35 @@ class ClientTest(unittest.TestCase):
             finally:
                 end.set()
 
+    def test_an_answer_that_never_ends_is_given_up_in_time(self):
+        """A wait for one byte is short, and there are many of them."""
+
+        def trickled(pieces):
+            def answer(handler):
+                handler.close_connection = True
+                try:
+                    for piece in pieces:
+                        handler.wfile.write(piece)
+                        time.sleep(0.02)
+                except OSError:
+                    pass  # the client has closed the connection
+
+            return answer
+
+        body = [MATCH[i : i + 1] for i in range(len(MATCH))]
+        header = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(MATCH)
+        for name, pieces in (
+            ("body", [header, *body]),
+            ("header", [b"HTTP/1.1 200 OK\r\n", *(b"X-%d: x\r\n" % n for n in range(90)), header[17:] + MATCH]),
+            ("interim answers", [*[b"HTTP/1.1 103 Early Hints\r\n\r\n"] * 90, header + MATCH]),
+        ):
+            with self.subTest(name), Service(trickled(pieces), found) as service, service.client(timeout=0.3) as client:
+                self.assertEqual(client.find_llp("AAA-0001").attempts, 2)
+        with Service(found) as service, service.client(timeout=0.3) as client:
+            client.find_llp("AAA-0001")
+            time.sleep(0.3)  # the next call on the connection has its own time
+            self.assertEqual(client.find_llp("AAA-0001").attempts, 1)
+
     def test_an_idle_connection_that_the_service_closed_costs_no_attempt(self):
         def found_and_closed(handler):
             found(handler)
@@ -578,7 +607,7 @@ class ClientTest(unittest.TestCase):
                 self.assertIs(type(again), kind)
                 self.assertEqual((str(again), vars(again)), (str(raised.exception), vars(raised.exception)))
 
-    def test_connecting_and_each_wait_take_ten_seconds_by_default(self):
+    def test_connecting_takes_ten_seconds_by_default(self):
         with unittest.mock.patch("socket.create_connection", side_effect=ConnectionRefusedError) as connect:
             for address in ("http://127.0.0.1:1", "https://127.0.0.1:1"):
                 with self.assertRaises(UnansweredError):
