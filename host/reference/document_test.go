@@ -128,6 +128,40 @@ func TestTheContractListsEveryField(t *testing.T) {
 	}
 }
 
+// TestTheDocumentAndTheContractHaveEveryParameter that the handler reads from the query, and no other.
+func TestTheDocumentAndTheContractHaveEveryParameter(t *testing.T) {
+	contract, err := os.ReadFile("../../docs/contract.md")
+	require.NoError(t, err)
+	read, queried, documented, listed := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, source := range testkit.Texts(t, "../../handler/*.go") {
+		for _, found := range regexp.MustCompile(`\bc\.queryParam\("(\w+)"\)`).FindAllStringSubmatch(source, -1) {
+			read[found[1]] = true
+		}
+	}
+	for path, item := range loadDocument(t).Paths.Map() {
+		var ofQuery []string
+		for _, parameter := range slices.Concat(item.Parameters, item.Get.Parameters) {
+			switch name := parameter.Value.Name; parameter.Value.In {
+			case "query":
+				queried[name], documented[name] = true, true
+				ofQuery = append(ofQuery, "`"+name+"`")
+			case "path":
+				documented[name] = true
+			}
+		}
+		row := "| `GET " + path + "` | " + strings.TrimSpace(strings.Join(ofQuery, ", ")+" |")
+		require.Contains(t, string(contract), row, `docs/contract.md, "Endpoints"`)
+	}
+	_, table, found := strings.Cut(string(contract), "\n## Parameters\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n## ")
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(table, -1) {
+		listed[row[1]] = true
+	}
+	require.Equal(t, read, queried)
+	require.Equal(t, documented, listed, `docs/contract.md, "Parameters"`)
+}
+
 // TestTheOrderOfFaultsIsTheContractsEverywhere: in the document, and in the guide.
 func TestTheOrderOfFaultsIsTheContractsEverywhere(t *testing.T) {
 	section := func(file, from, to string) string {
