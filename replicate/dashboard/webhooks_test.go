@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/replicate/dashboard"
 	"regedge/replicate/metering/writer"
 	"regedge/replicate/notice"
@@ -112,11 +113,19 @@ func TestTheBalanceOfANoticeIsProposed(t *testing.T) {
 	require.Contains(t, overdrawn.get("/settings/webhook").body, `name="low" value="0"`)
 }
 
-func TestTheWebhookPageNamesEachEvent(t *testing.T) {
+// TestEachNoticeIsOnThePageAndHasAMessage, and is in docs/design.md: nothing else would tell of a kind that was added.
+func TestEachNoticeIsOnThePageAndHasAMessage(t *testing.T) {
 	b, _ := newWorld(t).owner("Acme", 0)
-	p := b.get("/settings/webhook")
-	for _, kind := range []string{notice.LowBalance, notice.VolumeUsed, notice.NotFoundCap, notice.KeyCreditsSpent, notice.KeyEnding, notice.Test} {
-		require.Contains(t, p.body, `<th scope="row"><code>`+kind+`</code>`)
+	page := b.get("/settings/webhook").body
+	texts := testkit.Texts(t, "../notice/outbox.go", "../mail/text.go", "../../docs/design.md")
+	kinds := regexp.MustCompile(`(?m)^\t(\w+) += "([a-z_0-9.]+)"$`).FindAllStringSubmatch(texts["../notice/outbox.go"], -1)
+	require.Contains(t, kinds, []string{"\tTest            = \"test\"", "Test", notice.Test})
+	for _, kind := range kinds {
+		require.Contains(t, page, `<th scope="row"><code>`+kind[2]+`</code>`)
+		require.Contains(t, texts["../mail/text.go"], "case notice."+kind[1]+":")
+		if kind[2] != notice.Test {
+			require.Contains(t, texts["../../docs/design.md"], "`"+kind[2]+"`")
+		}
 	}
 }
 

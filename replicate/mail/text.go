@@ -54,6 +54,9 @@ func (c *Carrier) compose(n notice.Notice) (*gomail.Msg, error) {
 		return nil, errContent
 	}
 	subject, text, path := said.words(n)
+	if subject == "" {
+		return nil, errContent
+	}
 	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	err := errors.Join(message.FromFormat(c.config.From.Name, c.config.From.Address), message.To(n.Address))
 	if err != nil {
@@ -75,7 +78,7 @@ func validAddress(text string) bool {
 	return err == nil && parsed.Address == text && !strings.ContainsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
 }
 
-// words returns the subject, the text, and the page that shows more.
+// words returns the subject, the text, and the page that shows more; nothing for a kind that only a newer writer has.
 func (said *content) words(n notice.Notice) (subject, text, path string) {
 	d := &said.Data
 	key := fmt.Sprintf("The key %s (%s…)", named(d.Name), named(d.Begins))
@@ -90,8 +93,10 @@ func (said *content) words(n notice.Notice) (subject, text, path string) {
 		return "A key has spent its credits of the month", fmt.Sprintf("%s has spent its %d credits of %s (UTC). Its lookups are refused with 429 until %s, unless you raise its limit.", key, d.Credits, named(d.Month), d.Until.UTC().Format(minutes)), fmt.Sprintf("/keys/%d", d.Key)
 	case notice.KeyEnding:
 		return "A key ends soon", fmt.Sprintf("%s ends on %s. Lookups with it are then refused with 401.", key, d.Expires.UTC().Format(minutes)), fmt.Sprintf("/keys/%d", d.Key)
+	case notice.Test:
+		return "Test of e-mail notices", "This is a test. Notices of your account will come like this.", SettingsPath
 	}
-	return "Test of e-mail notices", "This is a test. Notices of your account will come like this.", SettingsPath
+	return "", "", ""
 }
 
 // named is text that somebody has chosen, on one line and not too long.
