@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/internal/testkit"
+	"regedge/replicate/heartbeat"
+	"regedge/replicate/metering/meter"
 )
 
 // foreign are flags and variables in documents that are of other programs, or of this project's scripts and tests.
@@ -94,4 +96,17 @@ func TestDefaultsInTheDocumentsAreThoseOfTheFlags(t *testing.T) {
 		}
 	}
 	require.GreaterOrEqual(t, found, 8)
+}
+
+// TestDefaultsAreThoseThatOthersCountOn: the writer, which does not know the flags of its edges, and commands beside them.
+func TestDefaultsAreThoseThatOthersCountOn(t *testing.T) {
+	for name, want := range map[string]time.Duration{
+		"--access-max-age": heartbeat.ClockPatience, "--max-lag": replicaOld, "--journal-sync": meter.DefaultJournalSync,
+	} {
+		for _, flag := range flagsOfCommands(t)[name] {
+			have, err := time.ParseDuration(flag.Default)
+			require.NoError(t, err, name)
+			require.Equal(t, want, have, name)
+		}
+	}
 }

@@ -17,7 +17,7 @@ const (
 	reportLate = 10 * time.Second
 	// replicaLate is the age at which a replica is reported as late: heartbeats come every second.
 	replicaLate = 10 * time.Second
-	// replicaOld is the age at which an edge is not ready by default.
+	// replicaOld is the age at which an edge is not ready, by the default of --max-lag.
 	replicaOld = 10 * time.Minute
 	// manyUnsettled is the number of unacknowledged charges that is reported.
 	manyUnsettled = 10_000

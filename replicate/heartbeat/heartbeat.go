@@ -158,9 +158,9 @@ func (h *heldOffset) near(millis int64) bool {
 const (
 	// clockJump is how far off a correct clock may be.
 	clockJump = 5 * time.Second
-	// clockPatience is how long a clock may be behind. It is also how long it must be elsewhere before that counts as
-	// usual. It is the default of --access-max-age.
-	clockPatience = 10 * time.Minute
+	// ClockPatience is how long a clock may be behind. It is also how long it must be elsewhere before that counts as
+	// usual. It is the default of --access-max-age, after which edges take a copy for too old anyway.
+	ClockPatience = 10 * time.Minute
 	// startPatience is how long a machine may take to start again after the previous run's last heartbeat.
 	startPatience = time.Hour
 	// clockTrust is how long the clock at the start counts as held before.
@@ -203,10 +203,10 @@ func (c *beatClock) mayGoBack(at time.Time, since time.Duration) bool {
 		c.ahead = c.ahead || millis > c.usual.millis
 	}
 	c.seen = since
-	if c.other.held > max(c.usual.held, clockPatience) {
+	if c.other.held > max(c.usual.held, ClockPatience) {
 		c.usual, c.other, c.ahead = c.other, c.usual, false
 	}
-	c.back = c.back || c.behind > 0 && (since-c.behind > clockPatience || c.goesOn(at, since) || c.agrees != nil && c.agrees())
+	c.back = c.back || c.behind > 0 && (since-c.behind > ClockPatience || c.goesOn(at, since) || c.agrees != nil && c.agrees())
 	return c.back
 }
 
@@ -227,7 +227,7 @@ func (c *beatClock) wrote(beat, at time.Time, since time.Duration, log *slog.Log
 	case c.behind == 0:
 		c.behind = max(since, 1)
 		log.Warn("the clock is behind the heartbeats that were written: it was ahead before, or is wrong now. Set it right; they are taken back in a while",
-			"behind", by.Round(time.Second).String(), "while", clockPatience.String())
+			"behind", by.Round(time.Second).String(), "while", ClockPatience.String())
 	}
 }
 

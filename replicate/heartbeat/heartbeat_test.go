@@ -271,7 +271,7 @@ func TestAClockThatIsBehindIsToldOnce(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	var clock beatClock
 	at := time.Unix(1_000_000, 0)
-	for since := time.Second; since < 2*clockPatience; since += time.Second {
+	for since := time.Second; since < 2*ClockPatience; since += time.Second {
 		if clock.mayGoBack(at, since) {
 			clock.wrote(at, at, since, logger)
 			break
@@ -322,7 +322,7 @@ func TestNothingIsSaidToBeTakenBackThatIsNot(t *testing.T) {
 			var clock beatClock
 			start := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 			var beat time.Time
-			for since := time.Duration(0); since < 2*clockPatience; since += time.Second {
+			for since := time.Duration(0); since < 2*ClockPatience; since += time.Second {
 				at := start.Add(since + off(since))
 				require.False(t, clock.mayGoBack(at, since), "after %v", since)
 				if beat = beat.Add(time.Millisecond); at.After(beat) {
