@@ -312,16 +312,24 @@ func TestServicesOfAMachineWorkTogether(t *testing.T) {
 }
 
 // TestUnitsKeepWhatTheServiceNeedsAlone: its own directories, the key beside its certificate, and memory in which no
-// other program's code can be put.
+// other program's code can be put. All give up the same rights.
 func TestUnitsKeepWhatTheServiceNeedsAlone(t *testing.T) {
 	files, err := filepath.Glob("../../deploy/systemd/*.service")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
+	givenUp := regexp.MustCompile(`(?m)^(?:Ambient|Capability|Lock|NoNew|Private|Protect|RemoveIPC|Restrict|SystemCall)\w*=.*$`)
+	var first []string
 	for _, file := range files {
 		name := filepath.Base(file)
 		content, err := os.ReadFile(file)
 		require.NoError(t, err)
 		unit := string(content)
+		rights := givenUp.FindAllString(unit, -1)
+		if first == nil {
+			first = rights
+		}
+		require.Len(t, rights, 25, name)
+		require.ElementsMatch(t, first, rights, "%s gives up what every unit does", name)
 		if name != "regedge-edge.service" { // where the component is compiled
 			require.Contains(t, unit, "\nMemoryDenyWriteExecute=yes\n", name)
 		}
