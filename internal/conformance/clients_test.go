@@ -131,6 +131,23 @@ func TestTheTypesOfTypeScriptHaveEveryField(t *testing.T) {
 	}
 }
 
+// TestTheLibraryOfTypeScriptNamesItsTypes: all that its files export but helpers, so that a program can name what it holds.
+func TestTheLibraryOfTypeScriptNamesItsTypes(t *testing.T) {
+	read := func(name string) string {
+		source, err := os.ReadFile(filepath.Join("../../clients/typescript/src", name))
+		require.NoError(t, err)
+		return string(source)
+	}
+	index := read("index.ts")
+	for _, name := range []string{"client.ts", "errors.ts", "resources.ts"} {
+		exported := regexp.MustCompile(`(?m)^export (?:class|const|interface|type) (\w+)`).FindAllStringSubmatch(read(name), -1)
+		require.NotEmpty(t, exported, name)
+		for _, e := range exported {
+			require.Regexp(t, `\b`+e[1]+`\b`, index, name)
+		}
+	}
+}
+
 // documentedCodes reads the table of errors in docs/contract.md.
 func documentedCodes(t *testing.T) []string {
 	contract, err := os.ReadFile("../../docs/contract.md")
