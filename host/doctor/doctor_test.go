@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -38,6 +40,17 @@ func TestClocksAreComparedToTheSecond(t *testing.T) {
 		e.clock(&answer{date: e.Now().Add(ahead), asked: e.Now()})
 		require.Equal(t, want, e.Findings[0].Level, "%v: %v", ahead, e.Findings)
 	}
+}
+
+// TestADateIsOfHalfwayToItsAnswer: an answer that took long makes no clock wrong.
+func TestADateIsOfHalfwayToItsAnswer(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	e := exam()
+	a, err := e.ask(t.Context(), http.MethodGet, server.URL, "", false)
+	require.NoError(t, err)
+	require.Positive(t, a.took)
+	require.Equal(t, e.Now().Add(a.took/2), a.asked)
 }
 
 func TestAnAddressOnAllInterfacesIsReachedOnTheLoopback(t *testing.T) {
