@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -311,9 +312,19 @@ func TestADiskThatHangsDoesNotHoldUpTheOwner(t *testing.T) {
 	k.Unlock()
 	tried, _ := j.TryWrite(group)
 	require.False(t, tried)
-	require.Equal(t, before+1, j.Turn())
+	begun, waited := make(chan struct{}), make(chan error)
+	go func() {
+		close(begun)
+		waited <- j.Write(group)
+	}()
+	<-begun
+	for range 100 {
+		runtime.Gosched()
+		require.Equal(t, before+1, j.Turn(), "who waits for the write has no turn yet")
+	}
 	close(d.goOn)
 	<-done
+	require.NoError(t, <-waited)
 	require.True(t, called)
 	require.Zero(t, j.Turn()%2)
 	tried, err := j.TryWrite(group)
