@@ -26,7 +26,7 @@ func TestAClientAsksForWhatItIsTold(t *testing.T) {
 		asked = r.Method + " " + r.URL.RequestURI()
 		return answers(200, `{}`)(r)
 	}
-	s := scripted{see, see, see, see, see}
+	s := scripted{see, see, see, see, see, see, see, see}
 	client := NewClient("http://writer/", "token", &http.Client{Transport: &s})
 	for _, c := range []struct {
 		ask  func() error
@@ -36,6 +36,9 @@ func TestAClientAsksForWhatItIsTold(t *testing.T) {
 		{func() error { _, err := client.NewNodeToken(t.Context(), "a/b"); return err }, "POST /v1/nodes/a%2Fb/token"},
 		{func() error { _, err := client.EndToken(t.Context(), "a?b"); return err }, "DELETE /v1/tokens/a%3Fb"},
 		{func() error { _, err := client.CreditUnresolved(t.Context(), "a/b"); return err }, "POST /v1/unresolved/a%2Fb/credit"},
+		{func() error { _, err := client.SetPlan(t.Context(), Plan{ID: "a?b"}); return err }, "PUT /v1/plans/a%3Fb"},
+		{func() error { _, err := client.ChangePlan(t.Context(), "a?b", PlanChange{}); return err }, "PATCH /v1/plans/a%3Fb"},
+		{func() error { return client.PassReadTokens(t.Context(), "a/b", nil) }, "PUT /v1/nodes/a%2Fb/read-tokens"},
 		{func() error { _, err := client.KeyPage(t.Context(), 7, ListQuery{Search: "a&b", Limit: 2}); return err }, "GET /v1/accounts/7/keys?limit=2&search=a%26b"},
 	} {
 		require.NoError(t, c.ask())
