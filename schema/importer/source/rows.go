@@ -161,7 +161,7 @@ func (r *rowReader) opened(text string) (separator byte, open bool) {
 // isOpen reports whether a row ends within a quoted field. A quote inside an unquoted field opens none.
 func isOpen(text string, separator byte) bool {
 	for strings.IndexByte(text, '"') >= 0 {
-		if body, quoted := strings.CutPrefix(text, `"`); quoted {
+		if body, quoted := strings.CutPrefix(cutToQuote(text, separator), `"`); quoted {
 			for {
 				before, rest, closed := strings.Cut(body, `"`)
 				if !closed {
@@ -207,7 +207,7 @@ func isEscaped(before, rest string, separator byte) bool {
 // quote inside an unquoted field, or text after a closing quote, is kept.
 func splitFields(text string, separator byte, fields []string) []string {
 	for {
-		if strings.HasPrefix(text, `"`) {
+		if text = cutToQuote(text, separator); strings.HasPrefix(text, `"`) {
 			field, rest, more := quotedField(text, separator)
 			fields = append(fields, field)
 			if !more {
@@ -223,6 +223,19 @@ func splitFields(text string, separator byte, fields []string) []string {
 		fields = append(fields, text[:end])
 		text = text[end+1:]
 	}
+}
+
+// cutToQuote cuts off the blanks before a quoted field, as programs that write a blank after each separator leave them. Only
+// where the quotes enclose all of the field, on one line, are they no part of it.
+func cutToQuote(text string, separator byte) string {
+	if !strings.HasPrefix(text, " ") {
+		return text
+	}
+	field := strings.TrimLeft(text, " ")
+	if body, quoted := strings.CutPrefix(field, `"`); quoted && closesField(body, separator) {
+		return field
+	}
+	return text
 }
 
 // quotedField splits off the quoted field at the beginning of text. rest is what follows its

@@ -48,6 +48,19 @@ func TestRowsAreSplit(t *testing.T) {
 	require.Empty(t, readRows(t, "\n\r\n"))
 }
 
+// TestABlankBeforeAQuotedFieldIsNoPartOfIt, as of programs that write one after each separator: names kept their quotes, and values with a
+// separator became several. Quotes that do not enclose all of a value are a part of it, and the lines after one that is never closed stay rows.
+func TestABlankBeforeAQuotedFieldIsNoPartOfIt(t *testing.T) {
+	require.Equal(t, []readRow{
+		{1, []string{"1", "A, B", "c"}, ""},
+		{2, []string{"2", `A "B"`, "C,\"", "d"}, ""},
+		{3, []string{"3", "A "}, ""},
+		{4, []string{"4", ` "A" & B`, ` "C`}, ""},
+		{5, []string{" 5", "D, E ", "f"}, ""},
+		{6, []string{"", ""}, ""},
+	}, readRows(t, "1, \"A, B\",c\n2,  \"A \"\"B\"\"\", \"C,\"\"\",d\n3, \"A\" \n4, \"A\" & B, \"C\n 5, \"D, E\" ,f\n \"\", \"\"\n"))
+}
+
 // TestAQuoteBehindABackslashIsPartOfTheValue, as some databases export it, unless the value ends there.
 func TestAQuoteBehindABackslashIsPartOfTheValue(t *testing.T) {
 	require.Equal(t, []readRow{
