@@ -173,7 +173,7 @@ func isCleanASCII(s string) bool {
 
 // entity matches what may be an entity of web pages (HTML, section 13.5), also with its & written as one, again and again
 // ("&amp;amp;lt;"). A list that was copied from a page may keep them.
-var entity = regexp.MustCompile(`&(?:(?i:amp|#0*38|#x0*26);)*(#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8});`)
+var entity = regexp.MustCompile(`&(?:(?i:amp|#0*38|#x0*26);)*(#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5}|[a-zA-Z]{2,8}[0-9]{0,2});`)
 
 // withoutEntities writes the entities of a text as their characters, also where all of it was put in capitals.
 func withoutEntities(s string) string {
@@ -182,10 +182,12 @@ func withoutEntities(s string) string {
 	}
 	return entity.ReplaceAllStringFunc(s, func(name string) string {
 		name = "&" + name[strings.LastIndexAny(name[:len(name)-1], "&;")+1:]
-		for _, name := range []string{name, strings.ToLower(name)} {
-			plain := html.UnescapeString(name)
+		lower := strings.ToLower(name)
+		for _, form := range []string{name, lower} {
+			plain := html.UnescapeString(form)
 			isWhole := plain == ";" || !strings.HasSuffix(plain, ";") // of "&notes;" it would read "&not"
-			if isWhole && (name[1] == '#' || !strings.ContainsFunc(plain, isUnlikely)) {
+			isLikely := name[1] == '#' || !strings.ContainsFunc(plain, isUnlikely) || name == lower && !strings.ContainsFunc(plain, isNoSign)
+			if isWhole && isLikely {
 				return plain
 			}
 		}
@@ -198,6 +200,10 @@ func withoutEntities(s string) string {
 func isUnlikely(c rune) bool {
 	return c > unicode.MaxASCII && c != '\u00a0' && (c < 'À' || c > 'ÿ') && (c < '\u2002' || c > '…')
 }
+
+// isNoSign reports whether a character is none of the signs of Latin-1, such as ® and °, and not ™. Their names are entities in small letters
+// alone: "&REG;" may be a word in capitals.
+func isNoSign(c rune) bool { return (c <= '\u00a0' || c >= 'À') && c != '™' }
 
 // sheetErrors are what a spreadsheet shows for a formula that failed. #N/A is not among them: it means no value.
 var sheetErrors = []string{"#NAME?", "#REF!", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!"}

@@ -421,6 +421,7 @@ func TestCleanMendsWhatIsBroken(t *testing.T) {
 		"A &notes; &B; &#0;C":  "A &notes; &B; C",
 		"PLOT 5&PART;6":        "PLOT 5&PART;6", "SHOP&PHONE;12": "SHOP&PHONE;12", "A&IT; B": "A&IT; B", "A &IN; B": "A &IN; B", "&ENG;": "&ENG;", "&MICRO;": "&MICRO;",
 		"CAF&eacute; &rsquo;&nbsp;B &#2349;&#8377;&#59;": "CAFé ’ B भ₹;", "A&semi;": "A;",
+		"A&reg; B&trade; 5&deg; 1&frac12; C&shy;D &copy;&middot;&sect;": "A® B™ 5° 1½ CD ©·§", "A &REG; B &Copy;": "A &REG; B &Copy;", "A &phone; &part;": "A &phone; &part;",
 		"TA\u200bTA S\u00adTEEL": "TATA STEEL", "\ufeffTATA": "TATA", "\u202eATAT\u202c": "ATAT", "क्\u200dष": "क्\u200dष",
 		"&am\u200bp;": "&", "\u200b": "",
 		"": "",
