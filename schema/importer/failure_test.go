@@ -27,7 +27,7 @@ import (
 
 func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 	for name, c := range map[string]struct{ content, want string }{
-		"empty":            {"", "is empty"},
+		"empty":            {"", "is empty: was it fetched whole, or an empty sheet exported?"},
 		"blank":            {" \n\r\n", "is empty"},
 		"another header":   {"a,b,c\n1,2,3\n", "docs/import-formats.md"},
 		"a column missing": {"CIN,CompanyName\n" + rowA, "its columns are CIN, CompanyName; nearest are companies, which also need companystatus"},
@@ -47,7 +47,10 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 		"a wrong sum of zstd":           {damagedZstd(manyCompanies(20)), "the file is damaged: fetch it again"},
 		"columns doubled":               {"CIN,CompanyName,CompanyStatus,company_status\n", "mean the same"},
 		"the first column doubled":      {"CIN,CompanyName,CompanyStatus,cin\n", "mean the same"},
-		"a spreadsheet":                 {"PK\x03\x04rest", "spreadsheet"},
+		"a spreadsheet":                 {"PK\x03\x04rest", `save the sheet with the list as "CSV UTF-8" (Excel) or "Text CSV" (LibreOffice), with dates as YYYY-MM-DD`},
+		"a SYLK file":                   {"ID;PCALCOOO32\r\nB;Y402;X16\r\n", "spreadsheet"},
+		"a SYLK file of Excel":          {"ID;PWXL;N;E\r\nP;PGeneral\r\n", "spreadsheet"},
+		"a DIF file":                    {"TABLE\r\n0,1\r\n\"EXCEL\"\r\n", "spreadsheet"},
 		"an empty archive":              {"PK\x05\x06" + strings.Repeat("\x00", 18), "zip archive"},
 		"a tar archive":                 {archived("companies.csv", headerA+rowA), "is a tar archive: unpack it"},
 		"a compressed tar archive":      {gzipped(archived("companies.csv", headerA+rowA)), "is a tar archive: unpack it"},

@@ -18,9 +18,9 @@ import (
 )
 
 var (
-	errEmpty       = errors.New("the file is empty: was it fetched whole?")
+	errEmpty       = errors.New("the file is empty: was it fetched whole, or an empty sheet exported?")
 	errDirectory   = errors.New("is a directory: name the files in it, such as DIR/*.csv.gz")
-	errSpreadsheet = errors.New("is a spreadsheet or a zip archive: export or unpack it, as CSV in UTF-8")
+	errSpreadsheet = errors.New(`is a spreadsheet or a zip archive: unpack it, or save the sheet with the list as "CSV UTF-8" (Excel) or "Text CSV" (LibreOffice), with dates as YYYY-MM-DD`)
 	errPacked      = errors.New("is packed in a way that is not read: unpack it, or pack it with gzip or zstd")
 	errPackedTwice = errors.New("was compressed twice: uncompress it once")
 	errDatabase    = errors.New("is a database: export its table as CSV in UTF-8")
@@ -170,7 +170,10 @@ var (
 		{"BZh", errPacked}, {"\xfd7zXZ", errPacked}, {"7z\xbc\xaf", errPacked}, {"Rar!\x1a", errPacked}, {"\x1f\x9d", errPacked},
 		{"SQLite format 3\x00", errDatabase}, {"PAR1", errDatabase},
 	}
-	textKinds = []kind{{"<", errPage}, {"MIME-Version:", errMail}, {"From: <Saved by", errMail}, {"%PDF-", errPDF}, {`{\rtf`, errRichText}}
+	textKinds = []kind{
+		{"<", errPage}, {"MIME-Version:", errMail}, {"From: <Saved by", errMail}, {"%PDF-", errPDF}, {`{\rtf`, errRichText},
+		{"ID;PWXL;", errSpreadsheet}, {"ID;PCALC", errSpreadsheet}, {"TABLE\r\n0,1", errSpreadsheet}, {"TABLE\n0,1", errSpreadsheet}, // SYLK and DIF
+	}
 )
 
 // The first bytes of compressed files (RFC 1952, RFC 8878).
