@@ -24,6 +24,7 @@ func TestAHeaderMayStandBelowATitle(t *testing.T) {
 		"another separator":       {"sep=|\n" + strings.ReplaceAll("CIN,CompanyName,CompanyStatus\nU55101GA2006PTC900001,A,Active\n", ",", "|"), 1},
 		"a title and blank lines": {"Company Master Data\n\n\nas on,31-03-2025\n,,,,,,,,,,,,,,,\n" + headerA + rowA, 3},
 		"twenty lines":            {strings.Repeat("Title\n", 20) + headerA + rowA, 20},
+		"many blank lines":        {strings.Repeat(" \r\n", 9000) + headerA + rowA, 0},
 		"none":                    {headerA + rowA, 0},
 	} {
 		w := newFixture(t)

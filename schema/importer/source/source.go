@@ -41,6 +41,9 @@ var ErrDamaged = errors.New("the compressed data are corrupt")
 // headBytes is how much of a file is read to recognise its format.
 const headBytes = 4096
 
+// bufferBytes is how much of a file is held, and read to recognise the format of one that begins with blank lines.
+const bufferBytes = 64 << 10
+
 var utf8Mark = []byte{0xef, 0xbb, 0xbf}
 
 // Stdin is the file name of standard input.
@@ -89,13 +92,16 @@ func (s *File) Open(ctx context.Context, stdin io.Reader, asOf string) error {
 	}
 	start, err := s.text.Peek(headBytes)
 	if isMarkedUTF16(start) {
-		s.text = bufio.NewReaderSize(unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Reader(s.text), 64<<10)
+		s.text = bufio.NewReaderSize(unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Reader(s.text), bufferBytes)
 		start, err = s.text.Peek(headBytes)
+	}
+	if err == nil && len(textOf(start)) == 0 {
+		start, err = s.text.Peek(bufferBytes)
 	}
 	if err != nil && err != io.EOF {
 		return fmt.Errorf("read: %w", err)
 	}
-	first := bytes.TrimLeft(bytes.TrimPrefix(start, utf8Mark), " \t\r\n")
+	first := textOf(start)
 	switch {
 	case len(first) == 0:
 		return errEmpty
@@ -125,6 +131,11 @@ func (s *File) Open(ctx context.Context, stdin io.Reader, asOf string) error {
 	s.Format = s.sheet.format
 	s.Lacking = s.Format.lacking(toUTF8(s.sheet.header), s.sheet.places)
 	return nil
+}
+
+// textOf returns the beginning of a file from its first sign on, "" if there is none.
+func textOf(start []byte) []byte {
+	return bytes.TrimLeft(bytes.TrimPrefix(start, utf8Mark), " \t\r\n")
 }
 
 // tarMark is the offset of "ustar" in the header of a tar archive (POSIX.1-1988 and GNU).
@@ -248,7 +259,7 @@ func (s *File) file(ctx context.Context, stdin io.Reader) (io.Reader, error) {
 
 // uncompress recognises gzip and zstd by their magic bytes.
 func (s *File) uncompress(in *countingReader) (*bufio.Reader, error) {
-	stored := bufio.NewReaderSize(in, 64<<10)
+	stored := bufio.NewReaderSize(in, bufferBytes)
 	magic, err := stored.Peek(4)
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("read: %w", err)
@@ -259,14 +270,14 @@ func (s *File) uncompress(in *countingReader) (*bufio.Reader, error) {
 		if err != nil {
 			return nil, fmt.Errorf("uncompress gzip: %w", in.explain(err))
 		}
-		return bufio.NewReaderSize(&uncompressed{r, in}, 64<<10), nil
+		return bufio.NewReaderSize(&uncompressed{r, in}, bufferBytes), nil
 	case bytes.HasPrefix(magic, []byte(zstdMark)):
 		r, err := zstd.NewReader(stored, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
 			return nil, fmt.Errorf("uncompress zstd: %w", err)
 		}
 		s.closers = append(s.closers, r.Close)
-		return bufio.NewReaderSize(&uncompressed{r, in}, 64<<10), nil
+		return bufio.NewReaderSize(&uncompressed{r, in}, bufferBytes), nil
 	}
 	return stored, nil
 }
