@@ -415,6 +415,8 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 			"most capitals of its companies are less than 1000: is PaidupCapital in lakhs or crores? Write whole rupees"},
 		"capitals in lakhs": {func(_ int, row []string) { row[6], row[7] = "2.00", "1.00" },
 			"most capitals of its companies are less than 1000: is AuthorizedCapital in lakhs or crores? Write whole rupees"},
+		"rounded capitals": {func(_ int, row []string) { row[6], row[7] = "1.21E+06", "5.00E+05" },
+			"its amounts are rounded, as 5.00E+05 in PaidupCapital: give the column the format of a number"},
 		"days from 1904": {func(i int, row []string) { row[8] = fmt.Sprintf("%d-01-%02d", 1986+i, 10+i%20) },
 			"have dates of another year than their CIN, as U55101GA2019PTC000030 of 2015-01-19: does CompanyRegistrationdate_date hold other dates"},
 		"days and months by a spreadsheet": {func(i int, row []string) {
@@ -642,6 +644,11 @@ func TestSomeUnlikelyValuesAreTaken(t *testing.T) {
 				row[6] = "500"
 			} else if i > 0 {
 				row[6] = "1000"
+			}
+		},
+		"short capitals": func(i int, row []string) {
+			if row[6], row[7] = "1.2E+06", "1.0E+05"; i > 10 {
+				row[6], row[7] = "1.25E+07", "1.50000E+05"
 			}
 		},
 		"no capitals":             func(_ int, row []string) { row[6], row[7] = "0.00", "0.00" },

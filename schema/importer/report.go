@@ -151,6 +151,7 @@ func (r *Report) writeContradictions(w io.Writer) {
 // as a file of their own, with the header.
 var advice = map[string]string{
 	"invalid capital":              "; write whole rupees, as 150000 or 1,50,000",
+	"rounded amount":               "; a spreadsheet shows so few digits of it: give the column the format of a number, and export it again",
 	"invalid date":                 "; write it as YYYY-MM-DD",
 	"invalid CIN":                  "; it has 21 characters, as U55101GA2006PTC900001, with no letter in place of a digit",
 	"invalid DIN":                  "; it has up to 8 digits",

@@ -333,7 +333,7 @@ func (s *sheet) llp() (record.Record, error) {
 	v[record.LLPContribution] = r.capital(r.of(s, fieldContribution))
 	if r.err == nil {
 		s.likely.noteName(llpin, v[record.LLPName].Text)
-		s.likely.noteAmount(fieldContribution, v[record.LLPContribution], smallContribution)
+		s.likely.noteAmount(s, fieldContribution, v[record.LLPContribution], smallContribution)
 	}
 	return record.New(record.LLPTable, v, llpin), r.err
 }

@@ -19,6 +19,8 @@ type likelihood struct {
 	company             string            // one of otherYears: its CIN and date
 	daysOfYears         int               // those of otherYears whose day is the CIN's year
 	swapped             string            // one of daysOfYears, in the form of company
+	rounded             int               // amounts in a format that shows fewer digits than they have
+	roundedAs           string            // one of rounded, and its column
 }
 
 // strangeness counts rows, those of them with a value in a column, and those whose value hardly belongs there.
@@ -70,8 +72,8 @@ func (l *likelihood) note(s *sheet, cin string, v []record.Value) {
 	l.noteForm(s, fieldSubCategory, subCategories)
 	l.noteForm(s, fieldClass, classes)
 	authorised, paid := v[record.CompanyAuthorized], v[record.CompanyPaidUp]
-	l.noteAmount(fieldAuthorized, authorised, smallAmount)
-	l.noteAmount(fieldPaidUp, paid, smallAmount)
+	l.noteAmount(s, fieldAuthorized, authorised, smallAmount)
+	l.noteAmount(s, fieldPaidUp, paid, smallAmount)
 	if authorised.Kind != record.Number || paid.Kind != record.Number || authorised.Int == paid.Int {
 		return
 	}
@@ -114,13 +116,23 @@ func valueOf(text string) string {
 }
 
 // noteAmount counts a capital or a contribution. It is strange if it is above 0 and less than small.
-func (l *likelihood) noteAmount(f field, amount record.Value, small int64) {
+func (l *likelihood) noteAmount(s *sheet, f field, amount record.Value, small int64) {
 	value := ""
+	if text := s.cell(f); strings.Contains(text, "E+") {
+		if form := fixedForm.FindStringSubmatch(text); form != nil && smallNumber(form[2]) > len(form[1])+1 {
+			l.rounded++
+			l.roundedAs = strings.TrimSpace(text) + " in " + s.column(f)
+		}
+	}
 	if amount.Kind == record.Number && amount.Int > 0 {
 		value = "small"
 	}
 	l.strange[f].note(value, amount.Int < small)
 }
+
+// fixedForm matches an amount in a format of spreadsheets that shows each with so many digits, as 5.00E+05: it has a last zero, which shorter
+// ways to write the number lack. Where the format shows fewer digits than an amount has, the others are lost.
+var fixedForm = regexp.MustCompile(`^\s*\d\.(\d+)0E\+(\d\d)\s*$`)
 
 // noteState counts the text of the state's column, from which state was read. It is strange if it has letters and can't
 // be a state, or if it is unknown while the address has a known state.
@@ -207,6 +219,8 @@ func (l *likelihood) check(s *sheet) error {
 		}
 	}
 	switch {
+	case l.rounded >= fewestRows:
+		return fmt.Errorf("its amounts are rounded, as %s: give the column the format of a number in the spreadsheet, and export it again", l.roundedAs)
 	case l.capitals >= fewestRows && 2*l.paidAbove > l.capitals:
 		return fmt.Errorf("the paid-up capital of most of its companies is above the authorised one: are the columns %s and %s swapped?",
 			s.column(fieldAuthorized), s.column(fieldPaidUp))

@@ -21,6 +21,7 @@ var (
 	errDate    = errors.New("invalid date")
 	errToCome  = errors.New("date after that of the files")
 	errCapital = errors.New("invalid capital")
+	errRounded = errors.New("rounded amount")
 	errFlag    = errors.New("invalid yes or no")
 )
 
@@ -303,8 +304,15 @@ func parseCapital(s string) (record.Value, error) {
 	if err != nil || f < 0 || f > maxCapital {
 		return record.Value{}, errCapital
 	}
+	if shortened.MatchString(s) {
+		return record.Value{}, errRounded
+	}
 	return record.NumberOf(int64(math.Trunc(f))), nil
 }
+
+// shortened matches an amount of 12 digits and more as spreadsheets show one in a cell without a format: of 123456789012 they leave 1.23457E+11.
+// An amount that has fewer digits before its zeros has less than five decimals there.
+var shortened = regexp.MustCompile(`^\d\.\d{5}E\+1\d$`)
 
 // withoutRupees cuts off what marks an amount as one in rupees.
 func withoutRupees(s string) string {
