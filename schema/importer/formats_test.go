@@ -557,6 +557,29 @@ func TestADateInAFormThatWouldBeMisreadIsNotRead(t *testing.T) {
 	require.Contains(t, f.Lacking, "not read are Date of Registration (DD/MM/YYYY)")
 }
 
+// TestDatesAgainstTheFormInTheirColumnsNameEndTheRun, unless one of them proves the order in which they are read.
+func TestDatesAgainstTheFormInTheirColumnsNameEndTheRun(t *testing.T) {
+	for _, c := range []struct{ form, dates, want string }{
+		{"DD-MM-YYYY", "5/6/2010 6/7/2010", `the day first, but "6/7/2010" is read as month/day/year: write them as YYYY-MM-DD or DD-MM-YYYY`},
+		{"MM/DD/YYYY", "05-06-2010 06-07-2010", `the month first, but "06-07-2010" is read as day, month, year: write them as YYYY-MM-DD or MM/DD/YYYY`},
+		{"DD-MM-YYYY", "5/6/2010 6/17/2010", ""}, {"MM/DD/YYYY", "05-06-2010 17-06-2010", ""}, {"DD-MM-YYYY", "05-06-2010 2010-06-05", ""},
+		{"DD-MM-YYYY", "6/6/2010 NA", ""}, {"YYYY-MM-DD", "5/6/2010 05-06-2010", ""}, {"DD-MM-YYYY", "5/Jun/2010 05-Jun-2010", ""},
+	} {
+		text := "CIN,Company Name,Company Status,Date of Registration (" + c.form + ")\n"
+		for i, date := range strings.Fields(c.dates) {
+			text += fmt.Sprintf("U55101GA2010PTC90000%d,A,Active,%s\n", i, date)
+		}
+		w := newFixture(t)
+		_, err := Run(context.Background(), w.config("2025-05-05", w.file(text)))
+		if c.want == "" {
+			require.NoError(t, err, c)
+			continue
+		}
+		require.ErrorContains(t, err, c.want)
+		require.Empty(t, w.registryFiles())
+	}
+}
+
 // TestANameInOtherWordsTakesNoColumnsPlace: both together would be one too many, and neither be read.
 func TestANameInOtherWordsTakesNoColumnsPlace(t *testing.T) {
 	const query = "SELECT incorporation_date, roc, state, city FROM company"

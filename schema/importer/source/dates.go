@@ -35,6 +35,7 @@ type dateReader struct {
 type dateOrder struct {
 	slashes, others, yearFirst, years orderCount
 	isGiven                           bool // the format fixes the order, as in documents: a future date is then a mistake by itself
+	form                              byte // of the dates by their column's name: d for DD-MM-YYYY, m for MM/DD/YYYY, 0 if it names none
 
 	times, evenings int    // times of day without a zone, and those that are 18:30
 	evening         string // one of the dates with such a time
@@ -124,6 +125,10 @@ func (o *dateOrder) check() error {
 		return fmt.Errorf("its dates have the day before the month, as %q, but are read as year, month, day: write them as YYYY-MM-DD", o.yearFirst.example)
 	case o.others.isSwapped():
 		return fmt.Errorf("its dates have the month first, as %q, but are read as day, month, year: "+advice+"MM/DD/YYYY", o.others.example)
+	case o.form == 'd' && o.slashes.isUnproven():
+		return fmt.Errorf("the name of the column says that its dates have the day first, but %q is read as month/day/year: "+advice+"DD-MM-YYYY", o.slashes.ambiguous)
+	case o.form == 'm' && o.others.isUnproven():
+		return fmt.Errorf("the name of the column says that its dates have the month first, but %q is read as day, month, year: "+advice+"MM/DD/YYYY", o.others.ambiguous)
 	case 2*o.evenings > o.times && o.evenings >= fewestSwapped:
 		return fmt.Errorf("most times of its dates are that of UTC at which a day begins in India, as %q, but no zone is given: "+
 			"write the days of India as YYYY-MM-DD, or the zone after the time, as 2006-02-22T18:30:00Z", o.evening)
@@ -132,6 +137,9 @@ func (o *dateOrder) check() error {
 }
 
 func (c *orderCount) isSwapped() bool { return c.swapped > c.asRead && c.either > 0 }
+
+// isUnproven reports whether dates are read in an order that none of them proves, and some could have another.
+func (c *orderCount) isUnproven() bool { return c.either > 0 && c.asRead == 0 }
 
 // checkForms fails if nearly all dates of one form have days up to the twelfth, and nearly all of another form have
 // later ones. Then a spreadsheet with another country's settings took DD-MM-YYYY for MM-DD-YYYY where it could, wrote

@@ -463,6 +463,15 @@ var wordsOfNames = map[string]string{
 // (dateReader.parse).
 var dateForm = regexp.MustCompile(`(?i)^\s*(d?d[-.]m{1,3}[-.]yy(yy)?|m?m/d?d/yy(yy)?|d?d/mmm/yy(yy)?|yyyy[-./]mm[-./]dd)\s*\)?\s*$`)
 
+// formOf returns the first letter of the form of dates that a column's name has after it, such as d, or 0.
+func formOf(name string) byte {
+	_, form, _ := strings.Cut(name, "(")
+	if !dateForm.MatchString(form) {
+		return 0
+	}
+	return strings.ToLower(strings.TrimSpace(form))[0]
+}
+
 // reworded is the field of a column by its name with abbreviations in full: "Regd. Office Address", "Auth. Capital
 // (Rs.)", "Date of Regn. (DD-MM-YYYY)". Dates in another form, such as DD/MM/YYYY, would be misread: such a column has
 // no field.

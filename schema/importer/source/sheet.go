@@ -73,6 +73,9 @@ func (s *sheet) takeHeader(raw string) (err error) {
 		}
 		if unknown == nil {
 			s.rows.separator, s.rows.columns, s.rows.needed = separator, len(header), format.needed(places)
+			if at := places[fieldDate]; at >= 0 {
+				s.dates.order.form = formOf(header[at])
+			}
 			break
 		}
 	}
