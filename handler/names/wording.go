@@ -246,7 +246,7 @@ func (l *list) likeOtherwise(words []string) {
 			terms = append(terms, term)
 		}
 	}
-	slices.SortFunc(terms, func(a, b string) int { return len(b) - len(a) }) // long terms are mostly rarer
+	longestFirst(terms)
 	l.all(terms)
 }
 
