@@ -18,6 +18,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"regedge/host/hint"
+	"regedge/replicate/heartbeat"
 	"regedge/replicate/registry/libsql"
 	"regedge/replicate/registry/push"
 	"regedge/replicate/registry/sqld"
@@ -255,6 +256,8 @@ func (f *pushFlags) explain(err error) error {
 		return hint.With(err, "set SSL_CERT_FILE to the ca.crt that signed the certificate at %s", f.Registry)
 	case errors.Is(err, libsql.ErrSilent), errors.Is(err, context.DeadlineExceeded):
 		return hint.With(err, "does the primary's machine hang, or its disk? There: regedge doctor, and the log of regedge-primary@registry. Then run the same command again: what was written is whole, and it goes on from there")
+	case heartbeat.Stops(err): // what it answered says neither this nor what to do
+		return hint.With(fmt.Errorf("the registry's primary at %s is stopping, and takes no more calls", f.Registry), "when it runs again (systemctl status regedge-primary@registry; its log says why it stopped), run the same command again: what was written is whole, and it goes on from there")
 	case libsql.OfDisk(err):
 		return hint.With(err, "is the disk of the primary's machine full (df), or broken (dmesg)? There: regedge doctor. Then run the same command again: what was written is whole, and it goes on from there")
 	case errors.Is(err, sqlite3.FULL), errors.Is(err, sqlite3.IOERR), errors.Is(err, syscall.ENOSPC):

@@ -19,7 +19,8 @@ import (
 	"regedge/replicate/registry/push"
 )
 
-// TestAPushToAnotherServerSaysSo: to one that speaks TLS, to one of other pages, and to one of another database.
+// TestAPushToAnotherServerSaysSo: to one that speaks TLS, to one of other pages, to one of another database, and to a primary that
+// is about to exit, which says so in words of its own.
 func TestAPushToAnotherServerSaysSo(t *testing.T) {
 	for what, answer := range map[string]struct {
 		status     int
@@ -27,6 +28,7 @@ func TestAPushToAnotherServerSaysSo(t *testing.T) {
 	}{
 		"one that speaks TLS": {400, "Client sent an HTTP request to an HTTPS server.", "hint: does another service listen at "},
 		"other pages":         {404, "404 page not found", "hint: does another service listen at "},
+		"one that stops":      {404, `{"error":"Namespace ` + "`default`" + ` doesn't exist"}`, " is stopping, and takes no more calls\nhint: when it runs again "},
 		"another database":    {401, "Unauthorized: `The JWT is invalid`", "'s primary, not that of access, and not a replica?"},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -38,6 +40,7 @@ func TestAPushToAnotherServerSaysSo(t *testing.T) {
 			require.Equal(t, exitFailure, code)
 			require.Contains(t, said, answer.want)
 			require.Contains(t, said, server.URL)
+			require.NotContains(t, said, "Namespace")
 		})
 	}
 }

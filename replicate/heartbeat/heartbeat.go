@@ -256,8 +256,8 @@ func unreached(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// stops reports whether an error is the answer of an sqld 0.24 that has closed its databases and is about to exit.
-func stops(err error) bool {
+// Stops reports whether an error is the answer of an sqld 0.24 that has closed its databases and is about to exit.
+func Stops(err error) bool {
 	return strings.Contains(err.Error(), "Namespace store has shutdown") || strings.Contains(err.Error(), "Namespace `default` doesn't exist")
 }
 
@@ -288,7 +288,7 @@ func (h *failureLog) note(err error, at time.Time) {
 		h.lockedSince = at
 	}
 	refused := errors.Is(libsql.Explain(err), libsql.ErrUnauthorized)
-	restarting := !h.said && (unreached(err) || stops(err)) && at.Sub(h.answered) < restartPatience
+	restarting := !h.said && (unreached(err) || Stops(err)) && at.Sub(h.answered) < restartPatience
 	switch {
 	case h.said && h.refused == refused, locked && at.Sub(h.lockedSince) < lockedPatience, restarting:
 		return
