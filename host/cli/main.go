@@ -99,7 +99,7 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 		m.complain(err)
 		return exitMisuse
 	}
-	err = command(ctx)
+	err = explainMemory(func() error { return command(ctx) })
 	if err == nil {
 		return exitOK
 	}
@@ -108,6 +108,19 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 		return exitHeld
 	}
 	return exitFailure
+}
+
+// explainMemory calls f, in which SQLite panics when it can reserve no addresses.
+func explainMemory(f func() error) (err error) {
+	defer func() {
+		reason := recover()
+		if given, ok := reason.(error); ok && errors.Is(given, syscall.ENOMEM) {
+			err = hint.With(fmt.Errorf("open a database: %w", given), "SQLite reserves 256 MB of addresses for each connection, whether it uses them or not: lift their limit (ulimit -v unlimited). If there is none, is the memory full (free -m)?")
+		} else if reason != nil {
+			panic(reason)
+		}
+	}()
+	return f()
 }
 
 // complainLimit is how long printing the final error may take if nobody reads it. An init system restarts a

@@ -21,6 +21,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -439,4 +440,14 @@ func TestALogOfErrorsHasWarnings(t *testing.T) {
 	require.NoError(t, closers.Close())
 	require.Equal(t, 1, strings.Count(out.String(), "\n"), out.String())
 	require.Contains(t, out.String(), "reading the replica's endpoint")
+}
+
+// TestALimitOfAddressesIsNamed: it ended in a panic of SQLite. Other panics stay what they are.
+func TestALimitOfAddressesIsNamed(t *testing.T) {
+	err := explainMemory(func() error { panic(fmt.Errorf("mmap: %w", syscall.ENOMEM)) })
+	require.EqualError(t, err, "open a database: mmap: cannot allocate memory")
+	require.Contains(t, hint.Of(err), "ulimit -v unlimited")
+	require.PanicsWithValue(t, "a bug", func() { _ = explainMemory(func() error { panic("a bug") }) })
+	require.PanicsWithError(t, "another", func() { _ = explainMemory(func() error { panic(errors.New("another")) }) })
+	require.NoError(t, explainMemory(func() error { return nil }))
 }
