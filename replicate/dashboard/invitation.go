@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"regedge/replicate/metering/writer"
 )
+
+// invitationLife is how long the writer makes an invitation last. One that lasts longer was made while the clock was ahead.
+const invitationLife = 72 * time.Hour
 
 // errInvitation is the same for unknown, used and expired invitations.
 var errInvitation = &refusal{http.StatusNotFound, "This invitation can't be used",
@@ -30,14 +34,15 @@ type invitationData struct {
 }
 
 const selectInvitation = `SELECT i.email, coalesce(i.account, 0), i.operator, coalesce(a.name, ''), i.resets FROM invitation i
-	LEFT JOIN account a ON a.id = i.account WHERE i.hash = ? AND i.expires_at > ?`
+	LEFT JOIN account a ON a.id = i.account WHERE i.hash = ? AND i.expires_at > ? AND i.expires_at <= ?`
 
 // findInvitation returns errInvitation when there is no open one with this token.
 func (d *Dashboard) findInvitation(ctx context.Context, db interface {
 	QueryRowContext(context.Context, string, ...any) *sql.Row
 }, token string) (*invitation, error) {
 	i := &invitation{hash: hashOf(token)}
-	err := db.QueryRowContext(ctx, selectInvitation, i.hash, d.now().UnixMilli()).Scan(&i.Email, &i.Account, &i.Operator, &i.Name, &i.Resets)
+	now := d.now()
+	err := db.QueryRowContext(ctx, selectInvitation, i.hash, now.UnixMilli(), latest(now.Add(invitationLife).UnixMilli())).Scan(&i.Email, &i.Account, &i.Operator, &i.Name, &i.Resets)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, errInvitation
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/metering/writer"
 )
 
 const yearAhead = 365 * 24 * time.Hour
@@ -86,4 +88,19 @@ func TestACodeOfAClockThatWasAheadIsAwaitedNoMore(t *testing.T) {
 	require.Equal(t, 1, w.count(`SELECT count(*) FROM sign_in`), "the row goes too")
 	w.pass(-time.Minute)
 	require.Contains(t, adjusted.again(app.code(0)).body, "Sign out", "a clock that is adjusted forgets nothing")
+}
+
+// TestAnInvitationOfAClockThatWasAheadEnds rather than last until three days after the time of that clock.
+func TestAnInvitationOfAClockThatWasAheadEnds(t *testing.T) {
+	w := newWorld(t)
+	account := w.account("Acme", 0)
+	w.pass(yearAhead)
+	i, err := w.client.Invite(t.Context(), "owner@example.com", account)
+	require.NoError(t, err)
+	opened := func() int { return w.browser().get(writer.InvitationPath + i.Token).StatusCode }
+	w.pass(-time.Minute)
+	require.Equal(t, http.StatusOK, opened(), "a clock that is adjusted ends no invitation")
+	w.pass(time.Minute - yearAhead)
+	require.Equal(t, http.StatusNotFound, opened())
+	require.ErrorContains(t, w.dashboard.Accept(t.Context(), i.Token, password), "can't be used")
 }
