@@ -3,6 +3,8 @@ package reference_test
 import (
 	"fmt"
 	"html"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -10,7 +12,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -66,6 +70,26 @@ func TestAProgramNamesTheSandboxKeyOnce(t *testing.T) {
 			require.LessOrEqual(t, strings.Count(program.Code, ident.SandboxKey), 1, "%s in %s", name, program.Language)
 		}
 	}
+}
+
+// TestTheRetryingProgramAsksAgainForAnAnswerThatBrokeOff, under the same Idempotency-Key: it may have been charged.
+func TestTheRetryingProgramAsksAgainForAnAnswerThatBrokeOff(t *testing.T) {
+	var keys []string // of the requests, which come one after another
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		keys = append(keys, r.Header.Get("Idempotency-Key"))
+		const answer = `{"data": {"company_name": "ACME LIMITED"}}`
+		rw.Header().Set("Content-Length", strconv.Itoa(len(answer)))
+		io.WriteString(rw, answer[:len(answer)*len(keys)/2])
+	}))
+	defer server.Close()
+	programs, err := reference.Programs(server.URL, "retry")
+	require.NoError(t, err)
+	pause := "time.sleep(wait + random.random())"
+	require.Contains(t, programs[0].Code, pause)
+	require.Equal(t, "ACME LIMITED\n", runWithLibrary(t, programs[0].Name, strings.Replace(programs[0].Code, pause, "", 1)))
+	server.Close()
+	require.Len(t, keys, 2)
+	require.Equal(t, keys[0], keys[1])
 }
 
 // TestTheChangelogNamesWhatTheContractDoes compares the codes of each version.
@@ -203,16 +227,32 @@ func runWithLibrary(t *testing.T, language, code string) string {
 	return string(out)
 }
 
-// installTypeScript builds the library into a folder of its own.
+// typeScript is the folder of the built library, and what its compiler said; once builds it, which takes seconds.
+var typeScript struct {
+	once     sync.Once
+	dir, out string
+	err      error
+}
+
+// installTypeScript builds the library, once, and links to it.
 func installTypeScript(t *testing.T, library, to string) {
 	t.Helper()
 	compiler := filepath.Join(library, "node_modules", ".bin", "tsc")
 	if _, err := os.Stat(compiler); err != nil {
 		testkit.MissingTool(t, "the TypeScript client needs `make tools`, which installs its compiler")
 	}
-	out, err := exec.Command(compiler, "-p", library, "--outDir", filepath.Join(to, "dist")).CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	typeScript.once.Do(func() {
+		if typeScript.dir, typeScript.err = os.MkdirTemp("", "regedge-typescript-"); typeScript.err != nil {
+			return
+		}
+		stops = append(stops, func() { os.RemoveAll(typeScript.dir) })
+		out, err := exec.Command(compiler, "-p", library, "--outDir", filepath.Join(typeScript.dir, "dist")).CombinedOutput()
+		typeScript.out, typeScript.err = string(out), err
+	})
+	require.NoError(t, typeScript.err, typeScript.out)
 	description, err := os.ReadFile(filepath.Join(library, "package.json"))
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(to, "package.json"), description, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(typeScript.dir, "package.json"), description, 0o600))
+	require.NoError(t, os.Mkdir(filepath.Dir(to), 0o700))
+	require.NoError(t, os.Symlink(typeScript.dir, to))
 }

@@ -1,3 +1,4 @@
+import http.client
 import json
 import random
 import time
@@ -21,7 +22,7 @@ def lookup(url, key, attempts=4):
             wait = int(error.headers.get("Retry-After") or 2 ** attempt)
             if wait > 60:
                 raise
-        except OSError:  # no answer: it may have been charged
+        except (OSError, http.client.HTTPException):  # no whole answer: it may have been charged
             if attempt == attempts - 1:
                 raise
             wait = 2 ** attempt
