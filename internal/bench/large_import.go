@@ -141,7 +141,7 @@ func changeRows(from, to string) error {
 	for n := 0; scanner.Scan(); n++ {
 		line := scanner.Bytes()
 		if n%100 == 50 {
-			line = changed(filepath.Base(from), line)
+			line = changed(line)
 		}
 		writer.Write(line)
 		writer.WriteByte('\n')
@@ -151,7 +151,7 @@ func changeRows(from, to string) error {
 
 // changed returns a row with another value: a longer designation or name, or a city or address that
 // sorts later.
-func changed(file string, line []byte) []byte {
+func changed(line []byte) []byte {
 	for _, one := range [][2]string{
 		{"(MADE-UP)", "(MADE-UP) Z"}, {"Director", "Director Z"}, {" MADE-UP ROAD", " MADE-UP ROADZ"}, {"made-up-", "z-made-up-"},
 	} {

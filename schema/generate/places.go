@@ -31,7 +31,7 @@ func newCountry(seed uint64, n *namer, companies int) *country {
 		districts := 1 + count/26
 		var list []postal
 		for k := range count {
-			district := n.place(&r, i, k*districts/count)
+			district := n.place(i, k*districts/count)
 			city := district
 			if r.chance(0.4) {
 				city = title(string(coin(nil, &r, 1)))
@@ -55,7 +55,7 @@ func offset(state int) int {
 }
 
 // place returns the name of a district; it depends on state and district number only.
-func (n *namer) place(r *random, state, district int) string {
+func (n *namer) place(state, district int) string {
 	return title(n.coined[(state*151+district*7)%len(n.coined)])
 }
 

@@ -25,9 +25,9 @@ const (
 func Sample(t testing.TB) []Record {
 	t.Helper()
 	folder := filepath.Join(Root(t), "testdata", "registry")
-	list := read(t, filepath.Join(folder, "companies-2025.csv.gz"), 0, 1, 11)
-	list = append(list, read(t, filepath.Join(folder, "made-up-companies.csv.gz"), 0, 1, 11)...)
-	return append(list, read(t, filepath.Join(folder, "made-up-llps.csv.gz"), 0, 1, 2)...)
+	list := read(t, filepath.Join(folder, "companies-2025.csv.gz"), 11)
+	list = append(list, read(t, filepath.Join(folder, "made-up-companies.csv.gz"), 11)...)
+	return append(list, read(t, filepath.Join(folder, "made-up-llps.csv.gz"), 2)...)
 }
 
 // Real returns the companies of ../shared/data, none if that folder does not exist.
@@ -38,7 +38,7 @@ func Real(t testing.TB) []Record {
 	seen := make(map[string]bool)
 	var list []Record
 	for _, name := range files {
-		for _, r := range read(t, name, 0, 1, 11) {
+		for _, r := range read(t, name, 11) {
 			if !seen[r.Value] {
 				seen[r.Value] = true
 				list = append(list, r)
@@ -55,12 +55,12 @@ func Others(t testing.TB) []Record {
 	folder := filepath.Join(Root(t), "../shared/data/companies")
 	var list []Record
 	if name := filepath.Join(folder, "excel-resaved", "Delhi.csv.gz"); exists(name) {
-		list = read(t, name, 0, 1, 11)
+		list = read(t, name, 11)
 	}
 	older, err := filepath.Glob(filepath.Join(folder, "datagov-statewise-2021", "*.csv.gz"))
 	require.NoError(t, err)
 	for _, name := range older {
-		list = append(list, read(t, name, 0, 1, 2)...)
+		list = append(list, read(t, name, 2)...)
 	}
 	seen := make(map[string]bool)
 	for _, r := range Real(t) {
@@ -93,8 +93,8 @@ func Root(t testing.TB) string {
 	}
 }
 
-// read reads three columns of a gzip-compressed CSV file with a header.
-func read(t testing.TB, path string, value, name, status int) []Record {
+// read reads a gzip-compressed CSV file with a header: the number and the name, its first columns, and the status in another.
+func read(t testing.TB, path string, status int) []Record {
 	t.Helper()
 	f, err := os.Open(path)
 	require.NoError(t, err)
@@ -110,10 +110,10 @@ func read(t testing.TB, path string, value, name, status int) []Record {
 			return list
 		}
 		require.NoError(t, err, path)
-		if n := len(row[value]); line == 0 || n != cinLen && n != llpinLen {
+		if n := len(row[0]); line == 0 || n != cinLen && n != llpinLen {
 			continue
 		}
-		r := Record{row[value], row[name], "INACTIVE"}
+		r := Record{row[0], row[1], "INACTIVE"}
 		if strings.EqualFold(row[status], "active") {
 			r.Status = "ACTIVE"
 		}
