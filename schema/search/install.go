@@ -135,36 +135,19 @@ func readFormat(c *sqlite3.Conn) (pageBytes int, cookie []byte, err error) {
 // termWriter writes the output of a segment, its pageSink, into the tables.
 type termWriter struct {
 	dataInsert, firstInsert, commonInsert *sqlite3.Stmt
+	close                                 func()
 	term                                  []byte // the current one
 	count                                 int64  // names that have it
 }
 
-func newTermWriter(c *sqlite3.Conn) (*termWriter, error) {
-	w := &termWriter{}
-	for _, p := range []struct {
-		to    **sqlite3.Stmt
-		query string
-	}{
-		{&w.dataInsert, `INSERT OR REPLACE INTO search_index_data (id, block) VALUES (?1, ?2)`},
-		{&w.firstInsert, `INSERT INTO search_index_idx (segid, term, pgno) VALUES (?1, ?2, ?3)`},
-		{&w.commonInsert, `INSERT INTO search_common (term, names) VALUES (?1, ?2)`},
-	} {
-		s, _, err := c.Prepare(p.query)
-		if err != nil {
-			w.close()
-			return nil, fmt.Errorf("prepare %q: %w", p.query, err)
-		}
-		*p.to = s
-	}
-	return w, nil
-}
-
-func (w *termWriter) close() {
-	for _, s := range []*sqlite3.Stmt{w.dataInsert, w.firstInsert, w.commonInsert} {
-		if s != nil {
-			s.Close()
-		}
-	}
+func newTermWriter(c *sqlite3.Conn) (w *termWriter, err error) {
+	w = new(termWriter)
+	w.close, err = prepare(c, map[**sqlite3.Stmt]string{
+		&w.dataInsert:   `INSERT OR REPLACE INTO search_index_data (id, block) VALUES (?1, ?2)`,
+		&w.firstInsert:  `INSERT INTO search_index_idx (segid, term, pgno) VALUES (?1, ?2, ?3)`,
+		&w.commonInsert: `INSERT INTO search_common (term, names) VALUES (?1, ?2)`,
+	})
+	return w, err
 }
 
 func (w *termWriter) data(row int64, content []byte) error {

@@ -75,3 +75,19 @@ func number(c *sqlite3.Conn, query string) (int64, error) {
 	}
 	return n, s.Err()
 }
+
+// prepare prepares statements, and returns a function that closes them. After an error none is open.
+func prepare(c *sqlite3.Conn, queries map[**sqlite3.Stmt]string) (closeAll func(), err error) {
+	closeAll = func() {
+		for statement := range queries {
+			(*statement).Close() // also one that is nil
+		}
+	}
+	for statement, query := range queries {
+		if *statement, _, err = c.Prepare(query); err != nil {
+			closeAll()
+			return nil, fmt.Errorf("prepare %q: %w", query, err)
+		}
+	}
+	return closeAll, nil
+}

@@ -42,8 +42,9 @@ func update(c *sqlite3.Conn) (Change, error) {
 
 // updater is one run of update.
 type updater struct {
-	*writer
+	writer
 	marked, row, nearest, last, between *sqlite3.Stmt
+	close                               func()
 	fresh                               []entry // to be placed
 	change                              Change
 }
@@ -69,36 +70,16 @@ WHERE place > ?1 AND place < ?2 ORDER BY place LIMIT ?3`
 
 const selectLast = `SELECT max(place) FROM search_name WHERE place < ?1`
 
-func newUpdater(c *sqlite3.Conn) (*updater, error) {
-	w, err := newWriter(c)
-	if err != nil {
-		return nil, err
-	}
-	u := &updater{writer: w}
-	for _, p := range []struct {
-		to    **sqlite3.Stmt
-		query string
-	}{
-		{&u.marked, selectMarked}, {&u.row, selectRow},
-		{&u.nearest, selectNearest}, {&u.last, selectLast}, {&u.between, selectBetween},
-	} {
-		s, _, err := c.Prepare(p.query)
-		if err != nil {
-			u.close()
-			return nil, fmt.Errorf("prepare %q: %w", p.query, err)
-		}
-		*p.to = s
-	}
-	return u, nil
-}
-
-func (u *updater) close() {
-	u.writer.close()
-	for _, s := range []*sqlite3.Stmt{u.marked, u.row, u.nearest, u.last, u.between} {
-		if s != nil {
-			s.Close()
-		}
-	}
+func newUpdater(c *sqlite3.Conn) (u *updater, err error) {
+	u = new(updater)
+	u.close, err = prepare(c, map[**sqlite3.Stmt]string{
+		&u.marked: selectMarked, &u.row: selectRow, &u.nearest: selectNearest, &u.last: selectLast, &u.between: selectBetween,
+		&u.nameInsert:  insertName,
+		&u.nameDelete:  `DELETE FROM search_name WHERE place = ?1`,
+		&u.indexInsert: `INSERT INTO search_index (rowid, terms) VALUES (?1, ?2)`,
+		&u.indexDelete: `INSERT INTO search_index (search_index, rowid, terms) VALUES ('delete', ?1, ?2)`,
+	})
+	return u, err
 }
 
 // removeOld deletes the outdated rows, and collects in fresh the entries to insert.
@@ -272,35 +253,6 @@ type writer struct {
 	nameInsert, nameDelete   *sqlite3.Stmt
 	indexInsert, indexDelete *sqlite3.Stmt
 	terms                    []byte
-}
-
-func newWriter(c *sqlite3.Conn) (*writer, error) {
-	w := new(writer)
-	for _, p := range []struct {
-		to    **sqlite3.Stmt
-		query string
-	}{
-		{&w.nameInsert, insertName},
-		{&w.nameDelete, `DELETE FROM search_name WHERE place = ?1`},
-		{&w.indexInsert, `INSERT INTO search_index (rowid, terms) VALUES (?1, ?2)`},
-		{&w.indexDelete, `INSERT INTO search_index (search_index, rowid, terms) VALUES ('delete', ?1, ?2)`},
-	} {
-		s, _, err := c.Prepare(p.query)
-		if err != nil {
-			w.close()
-			return nil, fmt.Errorf("prepare %q: %w", p.query, err)
-		}
-		*p.to = s
-	}
-	return w, nil
-}
-
-func (w *writer) close() {
-	for _, s := range []*sqlite3.Stmt{w.nameInsert, w.nameDelete, w.indexInsert, w.indexDelete} {
-		if s != nil {
-			s.Close()
-		}
-	}
 }
 
 // insert inserts e at a free place.
