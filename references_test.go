@@ -214,3 +214,21 @@ func TestNamedIdentifiersExist(t *testing.T) {
 	}
 	require.Greater(t, found, 30)
 }
+
+// TestWhatStandsBesideAFileIsInIt: where documents say `file.go`, `name`, that file has the name.
+func TestWhatStandsBesideAFileIsInIt(t *testing.T) {
+	found := 0
+	for document, text := range documents(t) {
+		for _, pair := range regexp.MustCompile("`(\\w+/[\\w/]+\\.go)`,\\s`(\\w+)`(?:\\sand\\s`(\\w+)`)?").FindAllStringSubmatch(text, -1) {
+			source, err := os.ReadFile(pair[1])
+			require.NoError(t, err, document)
+			for _, name := range pair[2:] {
+				if name != "" {
+					found++
+					require.Regexp(t, `\b`+name+`\b`, string(source), "%s: %s", document, pair[0])
+				}
+			}
+		}
+	}
+	require.Greater(t, found, 10)
+}
