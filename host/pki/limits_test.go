@@ -315,6 +315,9 @@ func TestDamagedKeysMakeNothing(t *testing.T) {
 	require.True(t, added)
 	_, err = trust.Token("access", pki.ReadOnly, 0)
 	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(dir, "access.key")))
+	_, err = trust.Token("access", pki.ReadWrite, 0)
+	require.ErrorIs(t, err, fs.ErrNotExist, "it is not the replicas' key that is missing")
 }
 
 // TestWhatAKilledRunLeftIsReplaced: the part of a key, which others might have been able to read.
