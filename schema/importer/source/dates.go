@@ -193,7 +193,7 @@ func (d dateReader) read(s string, year int) (record.Value, error) {
 	}
 	if at := timeAfter(s); at > 0 {
 		if isMidnightOfIndia(s[at+1:]) {
-			return d.dayAfter(s[:at], year)
+			return d.dayAfter(s[:at])
 		}
 		d.noteTime(s, s[at+1:])
 		if s = s[:at]; isNone(s) {
@@ -311,7 +311,7 @@ func (d dateReader) noteTime(s, time string) {
 }
 
 // dayAfter reads a date and returns the next one.
-func (d dateReader) dayAfter(s string, year int) (record.Value, error) {
+func (d dateReader) dayAfter(s string) (record.Value, error) {
 	v, err := d.read(s, 0)
 	if err != nil || v.Kind == record.Null {
 		return v, err
@@ -320,7 +320,7 @@ func (d dateReader) dayAfter(s string, year int) (record.Value, error) {
 	if err != nil {
 		return record.Value{}, errDate
 	}
-	return d.read(day.AddDate(0, 0, 1).Format(time.DateOnly), year)
+	return d.read(day.AddDate(0, 0, 1).Format(time.DateOnly), 0)
 }
 
 // orderParts returns the parts of a date by their order.
