@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -46,6 +47,27 @@ func storeOn(t *testing.T, conn *sqlite3.Conn) *Store {
 	require.NoError(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+// TestARecordLacksWhatItsTableMustHave: such a row is rejected alone, where the table would end the import.
+func TestARecordLacksWhatItsTableMustHave(t *testing.T) {
+	conn := openConn(t)
+	for _, table := range record.Tables {
+		var must, required []string
+		s, _, err := conn.Prepare(`SELECT name FROM pragma_table_info(?1) WHERE "notnull" AND dflt_value IS NULL`)
+		require.NoError(t, err)
+		require.NoError(t, s.BindText(1, table.Name))
+		for s.Step() {
+			if slices.Contains(table.Columns, s.ColumnText(0)) {
+				must = append(must, s.ColumnText(0))
+			}
+		}
+		require.NoError(t, s.Close())
+		for _, column := range table.Required {
+			required = append(required, table.Columns[column])
+		}
+		require.ElementsMatch(t, must, required, table.Name)
+	}
 }
 
 func TestFullDiskUndoesTheRun(t *testing.T) {

@@ -130,6 +130,8 @@ func TestPartnershipIsTakenAsAWhole(t *testing.T) {
 	require.False(t, s.Merge(record.PartnerTable, earlier, "2023-01-01").Stored, "the later begin stands, whatever the status")
 	require.True(t, s.Merge(record.PartnerTable, left, "2024-01-01").Content, "a newer source ends it")
 	require.Equal(t, left, s.Values)
+	sooner := []record.Value{{}, record.TextOf("A"), record.TextOf("RETIRED"), record.TextOf("2021-01-01"), record.TextOf("2021-06-01")}
+	require.False(t, s.Merge(record.PartnerTable, sooner, "2024-01-01").Stored, "the later end stands, whatever the status")
 }
 
 // TestAMergeOfNewRecordsDropsWhatTheStoreRejects: the index has what the table has.
