@@ -69,8 +69,13 @@ func TestTheDocumentHasEveryRoute(t *testing.T) {
 		require.Equal(t, r.method != http.MethodGet, operation.Parameters.GetByInAndName("header", IdempotencyHeader) != nil)
 	}
 	for path, item := range doc.Paths.Map() {
-		for method := range item.Operations() {
+		var chapter []string
+		for method, operation := range item.Operations() {
 			described = append(described, method+" "+path)
+			if chapter == nil {
+				chapter = operation.Tags
+			}
+			require.Equal(t, chapter, operation.Tags, "%s: its operations are in one chapter", path)
 		}
 	}
 	require.ElementsMatch(t, served, described)
