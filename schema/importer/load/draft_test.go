@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -102,4 +103,16 @@ func TestTheIDOfAReleaseHasItsTimeInUTC(t *testing.T) {
 	id, err := NewReleaseID(at, bytes.NewReader([]byte{0x1a, 0x2b, 0x3c}))
 	require.NoError(t, err)
 	require.Equal(t, "20261121T014500Z-1a2b3c", id)
+}
+
+// TestADraftThatCouldNotBeOpenedIsGone: another run may begin at once.
+func TestADraftThatCouldNotBeOpenedIsGone(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	path := filepath.Join(t.TempDir(), "registry.db")
+	_, err := Open(ended, path, 1)
+	require.ErrorIs(t, err, context.Canceled)
+	left, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Empty(t, left)
 }
