@@ -56,6 +56,7 @@ func TestKeysMeetAfterOneMistake(t *testing.T) {
 		}
 	}
 	require.Greater(t, float64(met)/float64(all), 0.93)
+	require.Contains(t, keys("nanavati"), "nnv", "each letter is left out, also after two of one sound")
 }
 
 func TestDistanceOfWords(t *testing.T) {
