@@ -393,3 +393,15 @@ func TestHostileModuleMatchesItsSource(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, hostileModule, built, "assemble testdata/hostile.wat again")
 }
+
+// TestCallsOfTheHostAreBounded, also those that leave nothing behind, such as a look at the clock.
+func TestCallsOfTheHostAreBounded(t *testing.T) {
+	served := 0
+	f := &function{serve: func(*instance, []uint64) { served++ }}
+	i := &instance{mayCall: true}
+	for range maxCalls {
+		f.Call(i, nil)
+	}
+	require.Panics(t, func() { f.Call(i, nil) })
+	require.Equal(t, maxCalls, served)
+}
