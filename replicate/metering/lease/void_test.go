@@ -260,6 +260,23 @@ func TestAVoidOfAnEarlierEpochThatWasNotWrittenIsTakenBack(t *testing.T) {
 	require.EqualValues(t, 1, batch.Usage[0].Count)
 }
 
+// TestAChargeThatWasNotWrittenBeforeANewEpochIsNotReported: its write failed after the writer had answered Hello. The lease of
+// the new epoch has not paid for it.
+func TestAChargeThatWasNotWrittenBeforeANewEpochIsNotReported(t *testing.T) {
+	for _, outcome := range []charge.Outcome{charge.Found, charge.NotFound} {
+		edge, log := granted(t, 10)
+		require.Empty(t, edge.Charge(start, request("a", outcome), false).Verdict.Code)
+		record := log.records[len(log.records)-1]
+		edge.Apply(start, &syncproto.Reply{Status: syncproto.Forked, Session: 2, Epoch: 2, Generation: 1, Live: 1}, false)
+		edge.Apply(start, news(edge, 1, 10), false)
+		edge.Drop(record)
+		require.NoError(t, edge.Check())
+		require.False(t, edge.HasUnreported())
+		require.EqualValues(t, 10, held(edge, 1))
+		require.Nil(t, edge.Sync(start).Batch)
+	}
+}
+
 // TestAVoidBeforeItsChargeHolds: the charge comes later, and is refused. If the record could not be
 // written, it is charged.
 func TestAVoidBeforeItsChargeHolds(t *testing.T) {
