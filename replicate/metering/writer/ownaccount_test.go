@@ -188,6 +188,22 @@ func TestAnOwnersTokenReachesNothingOfAnother(t *testing.T) {
 	require.Equal(t, before, state(), "nothing of the other account was changed")
 }
 
+// TestAnOwnersIdempotencyKeyIsNotAnothers: the paths of owners have no account in them, so what two owners send may be the
+// same. One would get the other's secret, and no key of its own.
+func TestAnOwnersIdempotencyKeyIsNotAnothers(t *testing.T) {
+	w, first, _ := runForRoles(t)
+	var made [2]NewKey
+	for n, name := range []string{"ann", "bob"} {
+		owner := newHousehold(t, first, name, RoleAll)
+		answer, _ := ownAsk(w, owner.token, http.MethodPost, "/v1/account/keys", `{"name":"second"}`, IdempotencyHeader, "the-same-key-of-both")
+		require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+		require.Empty(t, answer.Header().Get(ReplayedHeader))
+		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &made[n]))
+		require.Equal(t, owner.account, made[n].Account)
+	}
+	require.NotEqual(t, made[0].Secret, made[1].Secret)
+}
+
 func TestTokensThatMayNotAreToldWhy(t *testing.T) {
 	w, first, clock := runForRoles(t)
 	ann, reader := newHousehold(t, first, "ann", RoleAll), newHousehold(t, first, "rea", RoleRead)
