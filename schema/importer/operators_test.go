@@ -511,7 +511,7 @@ func TestADirectoryWithAnotherColumnForItsDistrictsEndsTheRun(t *testing.T) {
 	for district, want := range map[string]string{
 		"Mapusa S.O":  `most districts of its post offices are like "Mapusa S.O": is District the column of something else?`,
 		"Mapusa S.O ": `like "Mapusa S.O"`, "Goa Division   ": `like "Goa Division"`,
-		"Goa": `like "Goa"`, "Goa Division": `like "Goa Division"`, "North Goa": "", "Delhi": "", "Pondichery": "", "NORTH GOA DISTRICT": "", "Made-up": "", "Chandigarh": "", "उत्तर गोवा": "",
+		"Goa": `like "Goa"`, "Goa Division": `like "Goa Division"`, "North Goa": "", "Delhi": "", "Pondichery": "", "Daman & Diu": "", "NORTH GOA DISTRICT": "", "Made-up": "", "Chandigarh": "", "उत्तर गोवा": "",
 	} {
 		text := "Pincode,District,StateName\n"
 		for i := range 25 {
@@ -521,6 +521,27 @@ func TestADirectoryWithAnotherColumnForItsDistrictsEndsTheRun(t *testing.T) {
 		_, err := Run(context.Background(), w.config("2025-05-05", w.file(text)))
 		if want == "" {
 			require.NoError(t, err, district)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+		require.Empty(t, w.registryFiles())
+	}
+}
+
+// TestADirectoryWithItsOfficesAndDistrictsSwappedEndsTheRun, also where no office has S.O or the like after its name.
+func TestADirectoryWithItsOfficesAndDistrictsSwappedEndsTheRun(t *testing.T) {
+	for row, want := range map[string]string{
+		"North Goa,%d,Calangute,Goa\n": `most districts of its post offices are like "Calangute": is District the column of something else?`,
+		"Calangute,%d,North Goa,Goa\n": "", "North Goa,%d,South Goa,Goa\n": "", "Calangute,%d,Made-up,Goa\n": "",
+	} {
+		text := "OfficeName,Pincode,District,StateName\n"
+		for i := range 25 {
+			text += fmt.Sprintf(row, 403501+i)
+		}
+		w := newFixture(t)
+		_, err := Run(context.Background(), w.config("2025-05-05", w.file(text)))
+		if want == "" {
+			require.NoError(t, err, row)
 			continue
 		}
 		require.ErrorContains(t, err, want)

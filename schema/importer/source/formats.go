@@ -84,6 +84,7 @@ const (
 	fieldCity
 	fieldPincode
 	fieldDistrict
+	fieldOffice
 	fieldDisqualified
 	fieldDesignation
 	fieldEnd
@@ -229,8 +230,9 @@ var PincodeFormat = &format{
 	Name:     "post offices",
 	required: []field{fieldPincode, fieldDistrict, fieldState},
 	take:     takeOffice,
+	blankEnd: []field{fieldOffice},
 	columns: map[string]field{
-		"pincode": fieldPincode, "district": fieldDistrict, "districtname": fieldDistrict, "statename": fieldState,
+		"officename": fieldOffice, "pincode": fieldPincode, "district": fieldDistrict, "districtname": fieldDistrict, "statename": fieldState,
 	},
 }
 

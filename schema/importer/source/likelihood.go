@@ -148,11 +148,14 @@ func (l *likelihood) noteState(text string, state record.Value, a address) {
 // all but 274 name a division that ends in one, and none a district.
 var postalWords = map[string]bool{"bo": true, "so": true, "ho": true, "po": true, "gpo": true, "division": true, "region": true, "circle": true}
 
-// noteDistrict counts a district of a post office: the name of an office, a division or a state is strange.
-func (l *likelihood) noteDistrict(text string) {
+// noteDistrict counts a district of a post office: the name of an office, a division or a state is strange, and one that is unknown while
+// the office has a district's name. In the official directory no district is unknown.
+func (l *likelihood) noteDistrict(text, office string) {
 	name := states[squash(text)]
-	isState := name != "" && !cityStates[name] && districts[districtKey(text)] == nil
-	l.strange[fieldDistrict].note(text, isState || postalWords[squash(lastWord(clean(text)))])
+	isKnown := districts[districtKey(text)] != nil
+	isState := name != "" && !cityStates[name] && name != "Daman and Diu" && !isKnown
+	isSwapped := !isKnown && districts[districtKey(office)] != nil
+	l.strange[fieldDistrict].note(text, isState || isSwapped || postalWords[squash(lastWord(clean(text)))])
 }
 
 // noteYear counts a date of incorporation. In the official files 8 of 53,698 are of another year than the CIN's.

@@ -48,7 +48,7 @@ func takeOffice(s *sheet) (record.Record, error) {
 	if isFormulaOrError(district) || isDigits(strings.TrimSpace(district)) {
 		return record.Record{}, &rejection{"invalid district", cut(clean(district), 60)}
 	}
-	s.likely.noteDistrict(district)
+	s.likely.noteDistrict(district, s.get(fieldOffice))
 	s.offices.add(s.out.file, pincode.Text, clean(district), stateName(s.get(fieldState)).Text)
 	return record.Record{}, s.out.office()
 }
