@@ -481,6 +481,31 @@ func TestSwappedColumnsOfLLPsEndTheRun(t *testing.T) {
 	}
 }
 
+// TestSwappedColumnsOfCityAndStateEndTheRun, where no address has a state to compare with.
+func TestSwappedColumnsOfCityAndStateEndTheRun(t *testing.T) {
+	for header, row := range map[string]string{
+		"CIN,CompanyName,CompanyStatus,Registered_Office_Address,": "U55101MH2006PTC%06d,A LIMITED,Active,12 MG Road,",
+		"llpin,llp_name,status,incorporation_date,":                "ABD-%04d,A LLP,Active,2020-01-01,",
+	} {
+		for columns, want := range map[string]string{
+			"Maharashtra,Pune": `are like "Pune": is state the column of something else?`, "Pune,Maharashtra": "", "Pune,Vidarbha": "", "Delhi,Vidarbha": "",
+		} {
+			text := header + "city,state\n"
+			for i := range 25 {
+				text += fmt.Sprintf(row, i) + columns + "\n"
+			}
+			w := newFixture(t)
+			_, err := Run(context.Background(), w.config("2025-05-05", w.file(text)))
+			if want == "" {
+				require.NoError(t, err, columns)
+				continue
+			}
+			require.ErrorContains(t, err, want)
+			require.Empty(t, w.registryFiles())
+		}
+	}
+}
+
 // TestSwappedDaysOfPersonsEndTheRun: those who are there would have left.
 func TestSwappedDaysOfPersonsEndTheRun(t *testing.T) {
 	for header, row := range map[string]string{

@@ -152,7 +152,7 @@ func (s *sheet) state(a address) record.Value {
 	if v.Kind == record.Null && !isNone(text) && !isZero(text) {
 		s.out.note("state")
 	}
-	s.likely.noteState(text, v, a)
+	s.likely.noteState(text, v, a, s.get(fieldCity))
 	return orElse(v, a.state)
 }
 

@@ -135,9 +135,10 @@ func (l *likelihood) noteAmount(s *sheet, f field, amount record.Value, small in
 var fixedForm = regexp.MustCompile(`^\s*\d\.(\d+)0E\+(\d\d)\s*$`)
 
 // noteState counts the text of the state's column, from which state was read. It is strange if it has letters and can't
-// be a state, or if it is unknown while the address has a known state.
-func (l *likelihood) noteState(text string, state record.Value, a address) {
-	isOther := a.state.Kind != record.Null && state != a.state && states[squash(state.Text)] == ""
+// be a state, or if it is unknown while the address has a known state, or the column of the city has one.
+func (l *likelihood) noteState(text string, state record.Value, a address, city string) {
+	cityState := states[squash(city)]
+	isOther := states[squash(state.Text)] == "" && (a.state.Kind != record.Null || cityState != "" && !cityStates[cityState])
 	if state.Kind == record.Null {
 		isOther = strings.ContainsFunc(text, unicode.IsLetter)
 	}
