@@ -213,6 +213,13 @@ func TestAColumnOfTheCityCostsNoDistrict(t *testing.T) {
 	require.Equal(t, "Pimpri|Pune", w.row("SELECT city, district FROM company"))
 }
 
+// TestTheLineEndsOfXLSXAreBlanks: programs that read its texts without their escapes leave them as _x000D_.
+func TestTheLineEndsOfXLSXAreBlanks(t *testing.T) {
+	w := newFixture(t)
+	w.text("2025-05-05", headerA+strings.NewReplacer("RESORTS   ", "RESORTS_x000D_\n", "403516-India", "403516-India_x000d_").Replace(strings.Replace(rowA, "MADE-UP RESORTS   PRIVATE LIMITED", "\"MADE-UP RESORTS   PRIVATE LIMITED\"", 1)))
+	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
+}
+
 // TestPercentEncodedRowsAreReadAsTheyWere, each value of them.
 func TestPercentEncodedRowsAreReadAsTheyWere(t *testing.T) {
 	w := newFixture(t)

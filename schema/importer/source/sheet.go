@@ -278,6 +278,9 @@ func (s *sheet) fits() bool {
 // that text.
 func (s *sheet) get(f field) string {
 	value := withoutEntities(percentDecoded(s.cell(f)))
+	if strings.Contains(value, "_x000") {
+		value = sheetLineEnds.Replace(value)
+	}
 	if s.hasMark(value) {
 		value = value[1:]
 	}
@@ -289,6 +292,9 @@ func (s *sheet) get(f field) string {
 	}
 	return value
 }
+
+// sheetLineEnds turns the escape of a line end in XLSX (ISO/IEC 29500-1, ST_Xstring) into a blank. Some programs leave it in texts.
+var sheetLineEnds = strings.NewReplacer("_x000D_", " ", "_x000d_", " ")
 
 // cell returns a field of the current row as it is there.
 func (s *sheet) cell(f field) string {
