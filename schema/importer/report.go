@@ -162,7 +162,7 @@ var advice = map[string]string{
 	"unknown status":               "; docs/contract.md, \"Statuses\", lists those that are known",
 	"date after that of the files": "; is it right, and --as-of?",
 	"row cut off":                  "; was the file fetched whole? Fetch it again",
-	"wrong number of fields":       "; is there a separator in a value without quotes?",
+	"wrong number of fields":       "; is there a separator in a value without quotes, or are empty values at the end left out? A row has all its separators",
 	"zero bytes":                   "; the file is damaged: fetch it again",
 	"quote never closed":           "; is there a quote too many at the beginning of a value, a column missing, or the file cut off?",
 	"row too long":                 "; a row has at most 64 KiB: is there a quote too many, or a line end missing?",

@@ -314,15 +314,21 @@ func parseCapital(s string) (record.Value, error) {
 // An amount that has fewer digits before its zeros has less than five decimals there.
 var shortened = regexp.MustCompile(`^\d\.\d{5}E\+1\d$`)
 
-// withoutRupees cuts off what marks an amount as one in rupees.
+// withoutRupees cuts off what marks an amount as one in rupees, before or after it, and the words of a cheque.
 func withoutRupees(s string) string {
+	s, _ = cutSuffixFold(s, "only")
+	s = strings.TrimSpace(s)
 	for _, mark := range []string{"₹", "Rs.", "Rs", "INR"} {
 		if len(s) > len(mark) && strings.EqualFold(s[:len(mark)], mark) {
 			s = s[len(mark):]
 			break
 		}
+		if amount, ok := cutSuffixFold(s, mark); ok && amount != "" {
+			s = amount
+			break
+		}
 	}
-	return strings.TrimSpace(strings.TrimSuffix(s, "/-"))
+	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(s), "/-"))
 }
 
 // withoutCommas reads the commas of a number: they separate groups of two or three digits, the last of three, or a
