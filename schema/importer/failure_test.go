@@ -44,6 +44,8 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 		"a damaged gzip":                {damaged(gzipped(manyCompanies(20))), "the file is damaged: fetch it again"},
 		"a damaged beginning of a gzip": {"\x1f\x8b\x00" + gzipped(headerA + rowA)[3:], "the file is damaged: fetch it again"},
 		"something else behind a gzip":  {gzipped(headerA+rowA) + "<html>not found</html>", "the file is damaged: fetch it again"},
+		"more zeros than fill a block":  {gzipped(headerA+rowA) + strings.Repeat("\x00", 70_000), "the file is damaged: fetch it again"},
+		"something behind zeros":        {gzipped(headerA+rowA) + "\x00\x00x", "the file is cut off: fetch it again"},
 		"a wrong sum of zstd":           {damagedZstd(manyCompanies(20)), "the file is damaged: fetch it again"},
 		"columns doubled":               {"CIN,CompanyName,CompanyStatus,company_status\n", "mean the same"},
 		"the first column doubled":      {"CIN,CompanyName,CompanyStatus,cin\n", "mean the same"},

@@ -294,6 +294,9 @@ func TestCompressionIsToldByContent(t *testing.T) {
 				b.WriteString(gzipped(part))
 			}
 		},
+		"gzip with zeros after it": func(b *bytes.Buffer, s string) { // as a tape has it
+			b.WriteString(gzipped(s) + strings.Repeat("\x00", 5000))
+		},
 		"zstd": func(b *bytes.Buffer, s string) {
 			z, err := zstd.NewWriter(b)
 			require.NoError(t, err)

@@ -270,7 +270,7 @@ func (s *File) uncompress(in *countingReader) (*bufio.Reader, error) {
 		if err != nil {
 			return nil, fmt.Errorf("uncompress gzip: %w", in.explain(err))
 		}
-		return bufio.NewReaderSize(&uncompressed{r, in}, bufferBytes), nil
+		return bufio.NewReaderSize(&uncompressed{&members{r, stored}, in}, bufferBytes), nil
 	case bytes.HasPrefix(magic, []byte(zstdMark)):
 		r, err := zstd.NewReader(stored, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
@@ -281,6 +281,31 @@ func (s *File) uncompress(in *countingReader) (*bufio.Reader, error) {
 	}
 	return stored, nil
 }
+
+// members reads the members of a gzip file. Zeros after the last one, as gzip itself, do not count: tapes and programs that write
+// whole blocks fill these so.
+type members struct {
+	*gzip.Reader
+	stored *bufio.Reader
+}
+
+func (m *members) Read(p []byte) (int, error) {
+	m.Multistream(false)
+	n, err := m.Reader.Read(p)
+	if err != io.EOF {
+		return n, err
+	}
+	for range maxPadding {
+		if next, err := m.stored.Peek(1); err != nil || next[0] != 0 {
+			break
+		}
+		_, _ = m.stored.Discard(1) // it was peeked at
+	}
+	return n, m.Reset(m.stored) // io.EOF if nothing follows
+}
+
+// maxPadding is more zeros than fill a block. After a download that was cut off between two members, there may be more of them.
+const maxPadding = 64 << 10
 
 // Read reads the file to its end. The caller closes it.
 func (s *File) Read(asOf string) error {
