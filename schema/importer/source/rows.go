@@ -162,16 +162,11 @@ func (r *rowReader) opened(text string) (separator byte, open bool) {
 func isOpen(text string, separator byte) bool {
 	for strings.IndexByte(text, '"') >= 0 {
 		if body, quoted := strings.CutPrefix(cutToQuote(text, separator), `"`); quoted {
-			for {
-				before, rest, closed := strings.Cut(body, `"`)
-				if !closed {
-					return true
-				}
-				if body, closed = strings.CutPrefix(rest, `"`); !closed && !isEscaped(before, rest, separator) {
-					break
-				}
+			rest, closed := afterQuote(body, separator)
+			if !closed {
+				return true
 			}
-			text = body
+			text = rest
 		}
 		_, rest, more := strings.Cut(text, string(separator))
 		if !more {
@@ -185,14 +180,24 @@ func isOpen(text string, separator byte) bool {
 // closesField reports whether the quoted field with which a line begins ends at its closing quote: a separator or
 // nothing must follow. Otherwise two stray quotes in the same column of two rows would join the rows.
 func closesField(line string, separator byte) bool {
+	rest, closed := afterQuote(line, separator)
+	rest = strings.TrimLeft(rest, " ")
+	return closed && (rest == "" || rest[0] == separator)
+}
+
+// afterQuote returns what follows the closing quote of a quoted field, of which body follows the opening one.
+func afterQuote(body string, separator byte) (rest string, closed bool) {
 	for {
-		before, rest, closed := strings.Cut(line, `"`)
-		if !closed {
-			return false
-		}
-		if line, closed = strings.CutPrefix(rest, `"`); !closed && !isEscaped(before, rest, separator) {
-			rest = strings.TrimLeft(rest, " ")
-			return rest == "" || rest[0] == separator
+		before, rest, found := strings.Cut(body, `"`)
+		switch {
+		case !found:
+			return "", false
+		case isDoubled(before, rest, separator):
+			body = rest[1:]
+		case isEscaped(before, rest, separator):
+			body = rest
+		default:
+			return rest, true
 		}
 	}
 }
@@ -200,7 +205,18 @@ func closesField(line string, separator byte) bool {
 // isEscaped reports whether a quote within a quoted field, between before and rest, does not end it but was
 // written as \", as some databases export it. One before a separator could be either, and ends it.
 func isEscaped(before, rest string, separator byte) bool {
-	return strings.HasSuffix(before, `\`) && rest != "" && rest[0] != separator && rest[0] != '\r' && rest[0] != '\n'
+	return strings.HasSuffix(before, `\`) && !isEnd(rest, separator)
+}
+
+// isDoubled reports whether a quote within a quoted field, between before and rest, is the first of two that stand for one. Behind a
+// backslash it is not if the second one ends the field: "A \"B\"" is such a value.
+func isDoubled(before, rest string, separator byte) bool {
+	return strings.HasPrefix(rest, `"`) && !(strings.HasSuffix(before, `\`) && isEnd(rest[1:], separator))
+}
+
+// isEnd reports whether nothing of a field is left.
+func isEnd(rest string, separator byte) bool {
+	return rest == "" || rest[0] == separator || rest[0] == '\r' || rest[0] == '\n'
 }
 
 // splitFields appends the fields of a row to fields. A quoted field loses its quotes; a
@@ -251,7 +267,7 @@ func quotedField(text string, separator byte) (field, rest string, more bool) {
 		}
 		end += n
 		switch {
-		case strings.HasPrefix(body[end+1:], `"`):
+		case isDoubled(body[:end], body[end+1:], separator):
 			doubled = true
 			end += 2
 			continue

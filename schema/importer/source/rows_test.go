@@ -70,7 +70,10 @@ func TestAQuoteBehindABackslashIsPartOfTheValue(t *testing.T) {
 		{6, []string{`C:\`, "g"}, ""},
 		{7, []string{"h", `C:\`}, ""},
 		{8, []string{"i", `C:\`}, ""},
-	}, readRows(t, `"12\" PIPES",d`+"\n"+`"two \"big\" and`+"\nlines\",e\n"+`"two ""big""`+"\nlines\",f\n"+`"C:\",g`+"\n"+`h,"C:\"`+"\r\n"+`i,"C:\"`+"\n"))
+		{9, []string{`VILLA "A"`, `"B"`, `C:\"`}, ""},
+		{10, []string{"two\nlines \"A\"", "j"}, ""},
+	}, readRows(t, `"12\" PIPES",d`+"\n"+`"two \"big\" and`+"\nlines\",e\n"+`"two ""big""`+"\nlines\",f\n"+`"C:\",g`+"\n"+`h,"C:\"`+"\r\n"+`i,"C:\"`+"\n"+
+		`"VILLA \"A\"","\"B\"","C:\"""`+"\n\"two\n"+`lines \"A\"",j`+"\n"))
 }
 
 func TestStrayQuoteCostsOneRow(t *testing.T) {
