@@ -229,6 +229,19 @@ func TestALineOfAListSuggestsTheNameInIt(t *testing.T) {
 	})
 }
 
+// TestANameAmongOtherWordsIsSuggested, wherever it stands among them, spaces ignored: the party of a lawsuit, a line of a form or a
+// payment, a file, an account, the domain of a site.
+func TestANameAmongOtherWordsIsSuggested(t *testing.T) {
+	requireSuggested(t, map[string]string{
+		"State Bank of India vs Lander Vista Enterprises Ltd": "LANDER VISTA ENTERPRISES", "Perfect Cookwares vs Union of India": "PERFECT COOKWARES",
+		"Legal Name of Business Mehya Digi Tech": "MEHYA DIGI TECH", "Trade Name, if any HENILS TECHNOLOGIES": "HENILS TECHNOLOGIES",
+		"NEFT CR-HDFC0000001-MARUTI TRADECON PVT LTD": "MARUTI TRADECON", "01-04-2024 STARLIGHT GUEST HOUSE": "STARLIGHT GUEST HOUSE",
+		"copy of soumya tradelink.docx": "SOUMYA TRADELINK", "facebook.com/coutodatasystems": "COUTO DATA SYSTEMS", "petrasholidayhomes@ybl": "PETRAS HOLIDAY HOMES",
+		"www.sukhinepower.online": "SUKHINE POWER", "eastern technology ka owner kaun hai": "EASTERN TECHNOLOGY",
+		"01-04-2024 HIMALAYAN CONSULTANCY AND MANAGEMENT SERVICES": "HIMALAYAN CONSULTANCY AND MANAGEMENT SERVICES",
+	})
+}
+
 // TestLettersMayBeWrittenAsTheWordsThatTheySoundLike, as a telephone's voice input does.
 func TestLettersMayBeWrittenAsTheWordsThatTheySoundLike(t *testing.T) {
 	requireSuggested(t, map[string]string{"bee see eye alloys": "B C I ALLOYS", "vee are ess consultants": "V R S CONSULTANTS", "tea you marketing": "T U MARKETING",

@@ -17,6 +17,7 @@ type Suggestions struct {
 	kept    [][]string     // the words without the first or last ones; see less
 	sites   []string       // what may be the name in an address; see sitesOf
 	letters string         // see leadingInitials
+	parts   []part         // see partsOf
 	others  []*Suggestions // the same for other wordings of the query
 	found   [MaxSuggestions]suggestion
 	count   int
@@ -90,6 +91,7 @@ func NewSuggestions(query string) *Suggestions {
 		s.words, s.typed = meant(query)
 		s.sites = sitesOf(s.words)
 		s.letters = leadingInitials(s.words)
+		s.parts = partsOf(query)
 		s.addWording(s.typed)
 		s.addWording(oneWord(s.words))
 		for _, words := range [...][]string{s.words, s.typed} {
@@ -148,6 +150,9 @@ func (s *Suggestions) Add(name, label string) {
 		if other, also := siteCost(site, name); also && (!ok || other+i*costSite < cost) {
 			cost, ok = other+i*costSite, true
 		}
+	}
+	if !ok {
+		cost, ok = s.partCost(name)
 	}
 	if !ok {
 		s.addBegun(name, label)

@@ -21,6 +21,7 @@ const maxSounds = 6
 //   - that begins with the name in the address of a site or a mailbox;
 //   - that begins with the query without its last or first word or two, such as a place, or without both the
 //     first and the last, or equals the first of two words;
+//   - that is a part of the query, spaces ignored;
 //   - that begins with the first of several words;
 //   - for a query of one word: whose first word has a key in common with it and begins or ends as it
 //     does, or that has a word of the same sound, or with the same first five letters;
@@ -33,6 +34,7 @@ func LikeTerms(query string) (terms string, count int) {
 		return l.String(), l.count
 	}
 	words, typed := meant(query)
+	l.likeParts(partsOf(query))
 	l.like(words)
 	if typed == nil {
 		return l.String(), l.count
@@ -78,6 +80,17 @@ func (l *list) like(whole []string) {
 	}
 	for _, site := range sitesOf(whole) {
 		l.likeSite(site)
+	}
+}
+
+// likeParts asks for names that are a part of a query; see partsOf.
+func (l *list) likeParts(parts []part) {
+	var terms []string
+	for _, p := range parts {
+		terms = append(terms, p.text)
+	}
+	if terms != nil {
+		l.unbounded(anyOf(markWhole, terms))
 	}
 }
 

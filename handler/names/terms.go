@@ -30,7 +30,7 @@ import (
 //	tatastee         eight                        the same with 7                 all: queries, or last words, of
 //	                                                                              8 and more
 //	any              the last three characters    names without the ending        InsideTerms: queries of 3
-//	!tatasteel       the name                     its first wholeLen characters,  ExactTerms
+//	!tatasteel       the name                     its first wholeLen characters,  ExactTerms, LikeTerms
 //	                                              spaces and legal ending left out
 //	~tt ~stl         the sound of a word          each word before the ending     LikeTerms
 //	~^tt ~^tat       keys of the first word       the first word                  LikeTerms: a single word

@@ -1,0 +1,58 @@
+package names
+
+import "strings"
+
+// A part of a query is words in a row that may be a whole name among others, spaces ignored: the party of a lawsuit, a
+// line of a form, a payment or a list, the name of a file or an account.
+type part struct {
+	text string
+	left int // how many words of the query it leaves out
+	word string
+}
+
+const (
+	// minPart is the least length of a part, in bytes: a name is longer than most words that may stand about one.
+	minPart = 9
+	// maxParts bounds them. Each is looked up in the index, and 64 cover a query of about 20 words.
+	maxParts = 64
+)
+
+// partsOf returns the parts of a query of several words, in the form that whole has for names.
+func partsOf(query string) (parts []part) {
+	words := strings.Split(query, " ")
+	for from := range words {
+		text := ""
+		for to := from; to < len(words) && len(text) < wholeLen; to++ {
+			if w := words[to]; w != private && w != limited {
+				text += w
+			}
+			if len(text) < minPart || to-from == len(words)-1 {
+				continue
+			}
+			p := part{text: text[:prefixLen(text, wholeLen)], left: len(words) - 1 - to + from}
+			if to == from {
+				p.word = text
+			}
+			parts = append(parts, p)
+			if len(parts) == maxParts {
+				return parts
+			}
+		}
+	}
+	return parts
+}
+
+// partCost is the cost of a name that is a part of the query. It reports false for any other name, and for a name of
+// one word that is one of the query's.
+func (s *Suggestions) partCost(name string) (sum int, ok bool) {
+	if s.parts == nil {
+		return 0, false
+	}
+	text := whole(name)
+	for _, p := range s.parts {
+		if p.text == text && (p.word == "" || !strings.HasPrefix(name, p.word)) {
+			return costAbsent + p.left, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,47 @@
+package names
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPartsOfAQuery(t *testing.T) {
+	texts := func(query string) (texts []string) {
+		for _, p := range partsOf(query) {
+			texts = append(texts, p.text)
+		}
+		return texts
+	}
+	require.Equal(t, []string{"acmefoods", "acmefoodsto", "foodstogoa"}, texts("acme foods to goa"), "of nine letters and more, but not all words")
+	require.Empty(t, texts("acmefoodsandsons"), "it is one word")
+	require.Contains(t, texts("to acme foods private limited vs goa"), "acmefoods", "without its legal ending")
+	require.Contains(t, texts("to "+strings.Repeat("acme ", 9)+"goa"), strings.Repeat("acme", 8), "as long as the term of a name")
+	for _, query := range []string{strings.Repeat("acme foods ", 20), strings.TrimSpace(strings.Repeat("1 2 ", 50))} {
+		require.Len(t, partsOf(query), maxParts, query)
+	}
+}
+
+// TestAPartIsAWholeNameAlone: names that share words with a query are not suggested.
+func TestAPartIsAWholeNameAlone(t *testing.T) {
+	s := NewSuggestions("legal name of business goldenharvest foods")
+	for name, suggested := range map[string]bool{
+		"golden harvest private limited": true, "golden harvest foods llp": true, "business golden harvest limited": true,
+		"goldenharvest limited": false, "goldenharvest foods and dairy limited": false, "golden harvests limited": false,
+	} {
+		_, ok := s.partCost(name)
+		require.Equal(t, suggested, ok, name)
+	}
+	_, ok := NewSuggestions("goldenharvest").partCost("golden harvest limited")
+	require.False(t, ok, "the search finds it")
+}
+
+// TestAPartComesAfterWhatIsLikeTheQuery, and more of it before less.
+func TestAPartComesAfterWhatIsLikeTheQuery(t *testing.T) {
+	s := NewSuggestions("golden harvest foods delhi")
+	s.Add("golden harvest limited", "PART")
+	s.Add("harvest foods delhi limited", "LONGER PART")
+	s.Add("golden harvest food delhi limited", "LIKE")
+	require.Equal(t, []string{"LIKE", "LONGER PART", "PART"}, s.Labels())
+}
