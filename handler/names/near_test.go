@@ -107,7 +107,9 @@ func TestSuggestionsMayLackAWord(t *testing.T) {
 		"peer srinagar networks":                    "PEER NETWORKS PRIVATE LIMITED",
 		"the hospitalty rupam":                      "",
 		"peer srinagar":                             "",
-		"peer networks himachal pradesh shimla":     "",
+		"peer networks himachal pradesh shimla":     "PEER NETWORKS PRIVATE LIMITED", // a part, as partsOf has them; the next name is too short
+		"peer tea himachal pradesh":                 "PEER TEA LIMITED",
+		"peer tea himachal pradesh shimla":          "",
 		"a very old tribe of humans":                "",
 		"srinagar jammu networks":                   "",
 		"old gren tourism consultancy":              "",
@@ -116,7 +118,7 @@ func TestSuggestionsMayLackAWord(t *testing.T) {
 		for _, label := range []string{
 			"PEER NETWORKS PRIVATE LIMITED", "SAINI TOOLS AND FORGINGS PVT LTD", "TRIBE OF HUMANS FOUNDATION",
 			"GREEN TOURISM AND CONSULTANCY PRIVATE LIMITED", "RUPAM (OPC) PRIVATE LIMITED", "RUPAM HOTELS LIMITED",
-			"NINE STARS HOSPITALITY LLP", "PUDUCHERRY GRANITES LIMITED",
+			"NINE STARS HOSPITALITY LLP", "PUDUCHERRY GRANITES LIMITED", "PEER TEA LIMITED",
 		} {
 			s.Add(Name(label), label)
 		}

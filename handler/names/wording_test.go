@@ -77,12 +77,12 @@ func TestSuggestionsInOtherWordings(t *testing.T) {
 	labels := []string{
 		"THIRTY SIX EVENTS PRIVATE LIMITED", "21ST CENTURY ARTS LIMITED", "JAMMU AND KASHMIR BANK LIMITED", "GOA SHIPYARD LIMITED", "GOA SHIPYARD HOTELS LIMITED",
 		"HIMACHAL TOOLS LIMITED", "JAGAN SHOES PVT LTD", "SURYADWEEP ISPAT UDHYOG PRIVATE LIMITED", "VIKALP EXIM PRIVATE LIMITED", "VINEXA REALTY SOLUTIONS LLP",
-		"JAGAN A LTD", "JAGAN B LTD", "JAGAN C LTD", "JAGAN D LTD", "JAGAN E LTD", "JAGAN F LTD", "IL FORNO RESTAURANT LIMITED",
+		"JAGAN A LTD", "JAGAN B LTD", "JAGAN C LTD", "JAGAN D LTD", "JAGAN E LTD", "JAGAN F LTD", "IL FORNO RESTAURANT LIMITED", "JAGAN TEA LIMITED",
 	}
 	for query, want := range map[string]string{
 		"36 events": labels[0], "twenty first century arts": labels[1], "21 first century": "", "jk bank": labels[2], "j&k bank": labels[2],
 		"sales@goashipyard.com": labels[3] + "," + labels[4], "goashipyardhotels.in": labels[4], "hp tools": labels[5], "cin number of jagan shoes": labels[6],
-		"jagan shoes solan himachal pradesh": labels[6], "jagan shoes solan uttar goa": "", "surya dweep ispatt udyog": labels[7],
+		"jagan shoes solan himachal pradesh": labels[6], "jagan shoes solan uttar goa": labels[6], "jagan tea solan himachal pradesh": labels[17], "jagan tea solan uttar goa": "", "surya dweep ispatt udyog": labels[7],
 		"vikalp export & import": labels[8], "vikalp imports exports pvt ltd": labels[8], "vinexa real estate": labels[9], "ilforno resturant": labels[16],
 	} {
 		s := NewSuggestions(Query(query))
