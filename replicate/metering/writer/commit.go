@@ -233,10 +233,10 @@ func (w *Writer) flush(ctx context.Context, now int64) error {
 	keys := w.ledger.ChangedKeys()
 	tx, end, err := w.begin(ctx)
 	if err == nil {
-		defer end()
 		if err = w.ledger.Flush(ctx, tx, now, w.prepared); err == nil {
 			err = tx.Commit()
 		}
+		end() // before the ledger is loaded again, which needs the lock
 	}
 	if err == nil {
 		w.confirmed, w.wrote = now, true
@@ -315,6 +315,20 @@ func (w *Writer) load(ctx context.Context) (*ledger.Ledger, error) {
 	return l, err
 }
 
+// settle takes a server's write lock for a moment: then a commit whose answer was lost has landed, or never will. A commit
+// to a file has an answer.
+func (w *Writer) settle(ctx context.Context) error {
+	if w.local {
+		return nil
+	}
+	tx, end, err := w.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return ledger.Guard(ctx, tx, w.generation, w.now())
+}
+
 // reload loads the ledger again. It is nil while that fails.
 func (w *Writer) reload(ctx context.Context) {
 	old := w.ledger
@@ -322,8 +336,15 @@ func (w *Writer) reload(ctx context.Context) {
 	if w.inPlace(ctx) != nil {
 		return
 	}
-	l, err := w.load(ctx)
+	var l *ledger.Ledger
+	err := w.settle(ctx)
+	if err == nil {
+		l, err = w.load(ctx)
+	}
 	switch {
+	case errors.Is(err, ledger.ErrFenced):
+		w.fenced.Store(true)
+		return
 	case err != nil:
 		w.unread.Store(true)
 		w.unloaded.note(func(count int) { // every message tries it again
@@ -355,11 +376,13 @@ func (w *Writer) commitChange(ctx context.Context, op *operation) error {
 	if err != nil {
 		return w.outcome(ctx, err)
 	}
-	defer end()
+	defer end() // and before the ledger is loaded again, as in flush
 	if err := ledger.Guard(ctx, tx, w.generation, now); err != nil {
+		end()
 		return w.outcome(ctx, err)
 	}
 	if err := op.change(ctx, tx, now, w.ledger); err != nil {
+		end()
 		if w.ledger.Changed() {
 			w.reload(ctx)
 		}
@@ -375,6 +398,7 @@ func (w *Writer) commitChange(ctx context.Context, op *operation) error {
 	if err == nil {
 		err = tx.Commit()
 	}
+	end()
 	if op.ended != nil {
 		op.ended(err)
 	}
