@@ -299,27 +299,36 @@ func (a *reportArchive) days() ([]int32, error) {
 }
 
 // Batch finds a batch in the archive; nil when there is none. On an error it may exist, but can't be
-// read now.
+// read now. It may read gigabytes, and holds no lock meanwhile: a new segment, for which charges wait, syncs the archive.
 func (j *Journal) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
-	j.archive.mu.Lock()
-	defer j.archive.mu.Unlock()
 	a := &j.archive
-	if b := a.read[[2]uint64{epoch, seq}]; b != nil {
+	wanted := [2]uint64{epoch, seq}
+	a.mu.Lock()
+	b, unsaved := a.read[wanted], bytes.Clone(a.unsaved)
+	a.mu.Unlock()
+	if b != nil {
 		return b, nil
 	}
-	a.read = map[[2]uint64]*syncproto.Batch{}
-	days, failed := a.days()
+	read := map[[2]uint64]*syncproto.Batch{}
 	found := func(of uint64, b *syncproto.Batch) {
 		if of == epoch && b.Seq >= seq && b.Seq < seq+archiveRead {
-			a.read[[2]uint64{of, b.Seq}] = b
+			read[[2]uint64{of, b.Seq}] = b
 		}
 	}
-	for _, day := range days {
+	eachBatch(0, bytes.NewReader(unsaved), found)
+	days, failed := a.days()
+	// The newest first: most restored ledgers lack the last batches alone.
+	for _, day := range slices.Backward(days) {
+		if read[wanted] != nil {
+			break // the batches after it are of this day and later ones
+		}
 		_, err := a.each(day, found)
 		failed = errors.Join(failed, err)
 	}
-	eachBatch(0, bytes.NewReader(a.unsaved), found)
-	if b := a.read[[2]uint64{epoch, seq}]; b != nil || failed == nil {
+	a.mu.Lock()
+	a.read = read
+	a.mu.Unlock()
+	if b := read[wanted]; b != nil || failed == nil {
 		return b, nil
 	}
 	return nil, fmt.Errorf("look for batch %d of epoch %d: %w", seq, epoch, failed)

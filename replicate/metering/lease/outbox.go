@@ -157,3 +157,10 @@ func (s *EdgeState) sealedBatch(seq uint64) *syncproto.Batch {
 	}
 	return &syncproto.Batch{Seq: seq, Of: s.standing.epoch}
 }
+
+// Lacking is the batch that the next Sync looks for in the Log, if there is one.
+func (s *EdgeState) Lacking() (epoch, seq uint64, ok bool) {
+	next := s.outbox.applied + 1
+	inflight := s.outbox.inflight
+	return s.standing.epoch, next, next <= s.outbox.sealed && (inflight == nil || inflight.Seq != next)
+}

@@ -90,6 +90,12 @@ func (m *Meter) announce() {
 func (m *Meter) exchange(ctx context.Context) error {
 	sent := m.now()
 	var message syncproto.Message
+	m.mu.Lock()
+	epoch, seq, lacking := m.state.Lacking()
+	m.mu.Unlock()
+	if lacking {
+		_, _ = m.journal.Batch(epoch, seq) // into its cache: it may read gigabytes, and under the locks below charges would wait
+	}
 	// Barrier: no charge of a sealed batch is dropped later because it can't be written.
 	m.journal.Barrier(func() {
 		m.noteClock()
