@@ -2,19 +2,24 @@ package meter
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
 	"regedge/handler/charge"
 	"regedge/replicate/metering/journal"
+	"regedge/replicate/metering/lease"
 )
 
 const (
 	// writeLimit is how long a charge waits for the disk: longer than a busy disk takes for a write into the
 	// page cache, and shorter than most clients wait for an answer.
 	writeLimit = 2 * time.Second
-	// hangPause is the time between two checks whether the same write still goes on.
+	// hangPause is the time between two checks whether the same write still goes on, and between two attempts to take a
+	// charge back.
 	hangPause = 250 * time.Millisecond
+	// takeBackLimit is how long a disk may fail after it hung, before the charges that were given up stand.
+	takeBackLimit = time.Minute
 	// listLimit is how long a scrape of the metrics waits for a list of the state directory.
 	listLimit = time.Second
 )
@@ -49,7 +54,15 @@ func (m *Meter) takeBack(id string, written <-chan error) {
 	if <-written != nil {
 		return // the charge was dropped
 	}
-	if err := m.Void(context.Background(), id); err != nil {
+	var err error
+	for tried := time.Duration(0); tried < takeBackLimit; tried += hangPause {
+		err = m.Void(context.Background(), id)
+		if err == nil || errors.Is(err, lease.ErrForgotten) || errors.Is(err, lease.ErrReported) {
+			break
+		}
+		time.Sleep(hangPause) // after it hung, the disk may fail for a while
+	}
+	if err != nil {
 		m.config.Logger.Error("a charge stands, although its client was answered 503 while the disk hung", "request_id", id, "error", err)
 	}
 }
