@@ -65,9 +65,14 @@ func (r *rowReader) next() (row, error) {
 			return row{line: first, raw: text}, err
 		}
 		if separator, open := r.opened(text); open {
-			text, err = r.joinQuoted(text, separator)
+			text, err = r.joinQuoted(text, separator, isOpen)
 			if err != nil && separator == r.separator {
 				return row{line: first, raw: text}, err
+			}
+		} else if r.columns > 0 && isOpenAfterBlank(text, r.separator) {
+			cutOff := r.cutOff
+			if text, err = r.joinQuoted(text, r.separator, isOpenAfterBlank); err != nil { // the quote is a part of the value
+				r.cutOff = cutOff
 			}
 		}
 		if strings.TrimSpace(text) == "" {
@@ -88,7 +93,7 @@ func (r *rowReader) hasColumns(text string) bool {
 // joinQuoted adds lines to a row until its quoted field is closed. If the field never closes, or the row then does not
 // fit the header, or the closing quote does not end the field, then the quote was a stray one: the lines after the
 // first are queued, to be read as rows of their own.
-func (r *rowReader) joinQuoted(first string, separator byte) (string, error) {
+func (r *rowReader) joinQuoted(first string, separator byte, isOpen func(string, byte) bool) (string, error) {
 	start, text, ahead := r.line, first, []line(nil)
 	for len(ahead) < maxRowLines-1 && len(text) < maxRowBytes {
 		next, err := r.readLine()
@@ -159,9 +164,21 @@ func (r *rowReader) opened(text string) (separator byte, open bool) {
 }
 
 // isOpen reports whether a row ends within a quoted field. A quote inside an unquoted field opens none.
-func isOpen(text string, separator byte) bool {
+func isOpen(text string, separator byte) bool { return endsQuoted(text, separator, cutToQuote) }
+
+// isOpenAfterBlank reports whether a row ends within a quoted field if blanks before its quote do not count.
+func isOpenAfterBlank(text string, separator byte) bool {
+	return strings.Contains(text, ` "`) && endsQuoted(text, separator, func(text string, _ byte) string {
+		if field := strings.TrimLeft(text, " "); strings.HasPrefix(field, `"`) {
+			return field
+		}
+		return text
+	})
+}
+
+func endsQuoted(text string, separator byte, begin func(string, byte) string) bool {
 	for strings.IndexByte(text, '"') >= 0 {
-		if body, quoted := strings.CutPrefix(cutToQuote(text, separator), `"`); quoted {
+		if body, quoted := strings.CutPrefix(begin(text, separator), `"`); quoted {
 			rest, closed := afterQuote(body, separator)
 			if !closed {
 				return true
@@ -242,7 +259,7 @@ func splitFields(text string, separator byte, fields []string) []string {
 }
 
 // cutToQuote cuts off the blanks before a quoted field, as programs that write a blank after each separator leave them. Only
-// where the quotes enclose all of the field, on one line, are they no part of it.
+// where the quotes enclose all of the field are they no part of it.
 func cutToQuote(text string, separator byte) string {
 	if !strings.HasPrefix(text, " ") {
 		return text

@@ -61,6 +61,21 @@ func TestABlankBeforeAQuotedFieldIsNoPartOfIt(t *testing.T) {
 	}, readRows(t, "1, \"A, B\",c\n2,  \"A \"\"B\"\"\", \"C,\"\"\",d\n3, \"A\" \n4, \"A\" & B, \"C\n 5, \"D, E\" ,f\n \"\", \"\"\n"))
 }
 
+// TestAValueOfSeveralLinesMayHaveABlankBeforeItsQuote: the last value of a row lost all but its first line. One that is never closed is a
+// part of its value, and the lines after it stay rows.
+func TestAValueOfSeveralLinesMayHaveABlankBeforeItsQuote(t *testing.T) {
+	rows := newRowReader(strings.NewReader("1, \"a\nb\"\n2,\"c, \"\"\"\n3, \"d\n4,e\n5,\"f\ng\"\n6, \"h"))
+	rows.columns, rows.needed = 2, 2
+	for _, want := range [][]string{{"1", "a\nb"}, {"2", `c, "`}, {"3", ` "d`}, {"4", "e"}, {"5", "f\ng"}, {"6", ` "h`}} {
+		r, err := rows.next()
+		require.NoError(t, err)
+		require.Equal(t, want, r.fields)
+	}
+	require.True(t, rows.cutOff)
+	_, err := rows.next()
+	require.ErrorIs(t, err, io.EOF)
+}
+
 // TestAQuoteBehindABackslashIsPartOfTheValue, as some databases export it, unless the value ends there.
 func TestAQuoteBehindABackslashIsPartOfTheValue(t *testing.T) {
 	require.Equal(t, []readRow{
