@@ -90,6 +90,9 @@ func TestNumbersAreReadAsSpreadsheetsLeaveThem(t *testing.T) {
 	w.text("2025-05-05", headerA+strings.NewReplacer("1000000.00", "\u200e1000000.00", "2006-02-23", "\u200e2006-02-23", "Unlisted", "Unlisted\u200b").Replace(rowA))
 	require.Equal(t, wantA, w.row(companyColumnsQuery, number), "marks that can't be seen")
 	w = newFixture(t)
+	w.text("2025-05-05", headerA+strings.NewReplacer(number, ` ="`+number+`" `, ",goa,", ",\u00a0=\"goa\",").Replace(rowA))
+	require.Equal(t, wantA, w.row(companyColumnsQuery, number), "blanks around the formula of a text")
+	w = newFixture(t)
 	w.run("2025-05-05", w.file("llpin,llp_name,status,incorporation_date\nABD 0346,A LLP,Active,2020-01-01\n"),
 		w.file("din,name,disqualified\n0000 1235,A,no\n1236.0,B,no\n'1237,C,no\n12 38,D,no\n1.2E+03,E,no\n"))
 	require.Equal(t, "ABD-0346", w.row("SELECT llpin FROM llp"))
@@ -234,6 +237,7 @@ func TestMarksOfTextsAndEntitiesAreNoPartOfValues(t *testing.T) {
 	for _, c := range []struct{ row, want string }{
 		{number + `,A &AMP; B,Active,"1 ROAD,JAMMU,Jammu &amp; Kashmir,NA-India"`, "A & B"},
 		{"'" + number + `,'A & B,'Active,"'1 ROAD,JAMMU,Jammu & Kashmir,NA-India"`, "A & B"},
+		{" '" + number + `, 'A & B, 'Active, "'1 ROAD,JAMMU,Jammu & Kashmir,NA-India"`, "A & B"},
 		{number + `,'@ A & B,Active,"1 ROAD,JAMMU,Jammu & Kashmir,NA-India"`, "@ A & B"},
 		{number + `,'A' & B,Active,"1 ROAD,JAMMU,Jammu & Kashmir,NA-India"`, "'A' & B"},
 		{"'" + number + `,'A' & B,Active,"1 ROAD,JAMMU,Jammu & Kashmir,NA-India"`, "'A' & B"},

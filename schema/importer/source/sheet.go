@@ -273,11 +273,11 @@ func (s *sheet) fits() bool {
 	return true
 }
 
-// get returns a field of the current row, percent-decoded, without entities and without the mark of a text; "" if the file
+// get returns a field of the current row, percent-decoded, without entities, the blanks around it and the mark of a text; "" if the file
 // has no such column or the row lacks it. The formula ="text", which makes a spreadsheet keep text unchanged, is read as
 // that text.
 func (s *sheet) get(f field) string {
-	value := withoutEntities(percentDecoded(s.cell(f)))
+	value := strings.TrimSpace(withoutEntities(percentDecoded(s.cell(f))))
 	if strings.Contains(value, "_x000") {
 		value = sheetLineEnds.Replace(value)
 	}
