@@ -102,11 +102,13 @@ func (c *call) forgive(name string, limit int) answer {
 	}
 	like := names.NewSuggestions(query)
 	labels := alike(like, row[1].Text)
-	if further := names.FurtherTerms(query); len(labels) == 0 && further != names.NoTerms {
-		if row, failure = c.read(forgivingStatement, furtherArgs(further)...); row == nil {
-			return failure
+	if len(labels) == 0 {
+		if further := like.FurtherTerms(); further != names.NoTerms {
+			if row, failure = c.read(forgivingStatement, furtherArgs(further)...); row == nil {
+				return failure
+			}
+			labels = alike(like, row[1].Text)
 		}
-		labels = alike(like, row[1].Text)
 	}
 	if acronym, ok := names.AcronymOf(query); ok && isSpelledOut(name, acronym, labels) {
 		if row, failure = c.read(acronymStatement, text(acronym.Terms), text(acronym.Pattern)); row == nil {

@@ -174,9 +174,10 @@ func TestANameWithoutItsSpacesMayBeMisspelt(t *testing.T) {
 	queries := map[string]string{
 		"rightholidayhmoes": "RIGHT HOLIDAY HOMES", "luuxryhotelsandmotels": "LUXURY HOTELS AND MOTELS", "bergensolarpoewrandenergy": "BERGEN SOLAR POWER AND ENERGY",
 		"hattangarndholidayhomes": "HATTAN AND GRAND HOLIDAY HOMES", "dkvexpotrs": "D K V EXPORTS", "collectiveenrtepreneursagrofoundation": "COLLECTIVE ENTREPRENEURS AGRO FOUNDATION",
-		"puretechinida": "PURE TECH INDIA", "hwaysidecabs": "WAYSIDE CABS", "kioremgandsonspovver": "",
+		"puretechinida": "PURE TECH INDIA", "hwaysidecabs": "WAYSIDE CABS", "kioremgandsonspovver": "KOIRENG AND SONS POWER",
+		"kioremgandsonspoxxer": "",
 	}
-	records := []searchtest.Record{{Value: "U72900GA2015PTC000100", Name: "KOIRENG AND SONS POWER LIMITED", Status: "ACTIVE"}}
+	var records []searchtest.Record
 	for _, name := range queries {
 		records = append(records, searchtest.Record{Value: fmt.Sprintf("U72900GA2015PTC%06d", len(records)), Name: strings.TrimSpace(name + " LIMITED"), Status: "ACTIVE"})
 	}
@@ -239,6 +240,14 @@ func TestANameAmongOtherWordsIsSuggested(t *testing.T) {
 		"copy of soumya tradelink.docx": "SOUMYA TRADELINK", "facebook.com/coutodatasystems": "COUTO DATA SYSTEMS", "petrasholidayhomes@ybl": "PETRAS HOLIDAY HOMES",
 		"www.sukhinepower.online": "SUKHINE POWER", "eastern technology ka owner kaun hai": "EASTERN TECHNOLOGY",
 		"01-04-2024 HIMALAYAN CONSULTANCY AND MANAGEMENT SERVICES": "HIMALAYAN CONSULTANCY AND MANAGEMENT SERVICES",
+	})
+}
+
+// TestTwoLettersMayBeOneThatWasMisread, in several words, beside words that have these two letters.
+func TestTwoLettersMayBeOneThatWasMisread(t *testing.T) {
+	requireSuggested(t, map[string]string{
+		"sarnson timber inclustries": "SAMSON TIMBER INDUSTRIES", "keclar cerea|s": "KEDAR CEREALS", "vvanrnx services": "WANMX SERVICES", "rnoclern furniture": "MODERN FURNITURE",
+		"c|attar express": "DATTAR EXPRESS", "|uclo foods india": "LUDO FOODS INDIA",
 	})
 }
 

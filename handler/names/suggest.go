@@ -120,15 +120,19 @@ func (l *list) likeWord(word string) {
 //     like the next one, so that both may be wrong;
 //   - that has parts of a query of one word, or of two or three as one, spaces ignored: they are the name, or two of
 //     its words, joined and misspelt.
-func FurtherTerms(query string) string {
-	if heard(query) != nil {
+//   - that is like the query as a bad photo may show it; see lookAlike. From then on, names are compared with that, too.
+func (s *Suggestions) FurtherTerms() string {
+	if s.heard {
 		return NoTerms
 	}
 	var l list
-	words, typed := meant(query)
-	l.further(words)
-	l.further(typed)
-	l.further(oneWord(words))
+	l.further(s.words)
+	l.further(s.typed)
+	l.further(oneWord(s.words))
+	if words := lookAlike(s.words); words != nil {
+		s.addWording(words)
+		l.like(words)
+	}
 	return l.String()
 }
 

@@ -85,6 +85,17 @@ func misread(word string) string {
 	return string(letters)
 }
 
+// lookAlike returns the words with one letter in place of two that a bad photo or a scanner reads for it: "modern" for
+// "rnodern". It returns nil if there are none.
+func lookAlike(words []string) []string {
+	text := strings.Join(words, " ")
+	other := strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(text, "rn", "m"), "cl", "d"), "vv", "w")
+	if other == text {
+		return nil
+	}
+	return strings.Split(other, " ")
+}
+
 func startsWith(words, begin []string) bool {
 	return len(words) >= len(begin) && slices.Equal(words[:len(begin)], begin)
 }
