@@ -45,6 +45,15 @@ func TestAKeyHasARateOfItsOwn(t *testing.T) {
 	require.Equal(t, "", edge.Charge(endOfMinute(start), keyRequest("the next minute", 7, 2), false).Verdict.Code)
 }
 
+// TestAKeysOwnRateIsToldWhereItsAccountHasAsManyLeft: it is the one that the key's user knows.
+func TestAKeysOwnRateIsToldWhereItsAccountHasAsManyLeft(t *testing.T) {
+	edge, _ := granted(t, 100)
+	require.EqualValues(t, 4, edge.Charge(start, request("another key", charge.Failed), false).Verdict.RateRemaining)
+	v := edge.Charge(start, keyRequest("as many", 7, 4), false).Verdict
+	require.EqualValues(t, 4, v.RateLimit)
+	require.EqualValues(t, 3, v.RateRemaining)
+}
+
 func TestRequestsOfAKeyAtOtherEdgesCount(t *testing.T) {
 	edge := together(t)
 	require.Equal(t, "", edge.Charge(start, keyRequest("first", 7, 3), false).Verdict.Code)
