@@ -94,6 +94,20 @@ func TestAnIdempotencyKeyEnds(t *testing.T) {
 	}
 }
 
+// TestAJumpOfTheClockIsJournalledOnlyForKeys: on a machine without any, a clock that is set often would fill the journal.
+func TestAJumpOfTheClockIsJournalledOnlyForKeys(t *testing.T) {
+	const hour = 60 * 60 * 1000
+	edge, log := granted(t, 10)
+	edge.NoteClock(start, 5)
+	before := len(log.records)
+	edge.NoteClock(start+hour, 6)
+	require.Len(t, log.records, before)
+	require.Equal(t, "", outcomeOf(edge, start+hour, keyedRequest("first", charge.Found, 1, 1)))
+	before = len(log.records)
+	edge.NoteClock(start, 7)
+	require.Len(t, log.records, before+1)
+}
+
 // TestAnIdempotencyKeySurvivesARestartAfterAJump: the next run sees the clock that was set, and no other. It may be set once
 // more in that run.
 func TestAnIdempotencyKeySurvivesARestartAfterAJump(t *testing.T) {

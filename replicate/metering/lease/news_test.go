@@ -112,6 +112,22 @@ func TestTheWriterIsAskedAtOnceForWhatIsUrgent(t *testing.T) {
 	require.False(t, edge.Urgent(), "it may not spend")
 }
 
+// TestARequestWithoutALeaseAsksForAllThatItNeedsAtOnce: it waits, and would wait for each in turn.
+func TestARequestWithoutALeaseAsksForAllThatItNeedsAtOnce(t *testing.T) {
+	edge, _ := granted(t, 5)
+	other := request("of another account", charge.Found)
+	other.Account, other.Key = 9, 9
+	require.True(t, edge.Charge(start, other, false).Wait)
+	require.True(t, edge.Urgent())
+	asked := edge.Sync(start)
+	for _, p := range []syncproto.Pool{creditsPool(9), volumePool(9, syncproto.Month(start)), notFoundPool(9, syncproto.Day(start))} {
+		w, ok := wanted(asked, p)
+		require.True(t, ok, "%+v", p)
+		require.True(t, w.Urgent, "%+v", p)
+		require.Positive(t, w.Target, "%+v", p)
+	}
+}
+
 // TestARequestThatWaitsForAnAnswerIsWokenByIt, also when the watch has brought the row before.
 func TestARequestThatWaitsForAnAnswerIsWokenByIt(t *testing.T) {
 	edge, _ := granted(t, 1)

@@ -20,6 +20,23 @@ func TestVoidsAreReportedFirst(t *testing.T) {
 	require.EqualValues(t, -1, usage.rows(1)[0].Count)
 }
 
+// TestRowsOfUsageAreInOneOrder: batches of the same charges are the same bytes, whoever makes them.
+func TestRowsOfUsageAreInOneOrder(t *testing.T) {
+	usage := tally{}
+	want := []use{
+		{1, 1, 1, charge.Companies, charge.Found}, {1, 1, 1, charge.Companies, charge.NotFound}, {1, 1, 1, charge.Directors, charge.Found},
+		{1, 1, 2, charge.Companies, charge.Found}, {1, 2, 1, charge.Companies, charge.Found}, {2, 1, 1, charge.Companies, charge.Found},
+	}
+	for _, u := range want {
+		usage.add(u, 1)
+	}
+	var got []use
+	for _, u := range usage.rows(len(want)) {
+		got = append(got, use{u.Account, u.Key, u.Hour, u.Endpoint, u.Outcome})
+	}
+	require.Equal(t, want, got)
+}
+
 func TestARepeatedRowAddsNothing(t *testing.T) {
 	edge, _ := granted(t, 10)
 	first := news(edge, 2, 20)
