@@ -48,6 +48,19 @@ func TestMigrateMakesEveryDatabase(t *testing.T) {
 	}
 }
 
+// TestPlansOfANewLedgerAreTheContracts: docs/contract.md, "Limits", says which exist from the start.
+func TestPlansOfANewLedgerAreTheContracts(t *testing.T) {
+	contract, err := os.ReadFile("../docs/contract.md")
+	require.NoError(t, err)
+	db := openTemp(t)
+	require.NoError(t, Migrate(t.Context(), db, Ledger))
+	var rows string
+	require.NoError(t, db.QueryRow(`SELECT group_concat(
+		CASE WHEN api_access THEN printf('| `+"`%s`"+` | yes | %,d | %,d | %s | %s |', id, per_minute, monthly_volume, iif(email, 'yes', 'no'), iif(phone, 'yes', 'no'))
+			ELSE printf('| `+"`%s`"+` | no | | | | |', id) END, char(10)) FROM (SELECT * FROM plan ORDER BY per_minute)`).Scan(&rows))
+	require.Contains(t, string(contract), "|---|---|---|---|---|---|\n"+rows+"\n\n")
+}
+
 // TestADatabaseFromBeforeTheFirstReleaseIsRefused: its version is the same, but tables and columns came since.
 func TestADatabaseFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
