@@ -119,7 +119,7 @@ func TestEachNoticeIsOnThePageAndHasAMessage(t *testing.T) {
 	page := b.get("/settings/webhook").body
 	texts := testkit.Texts(t, "../notice/outbox.go", "../mail/text.go", "../../docs/design.md")
 	kinds := regexp.MustCompile(`(?m)^\t(\w+) += "([a-z_0-9.]+)"$`).FindAllStringSubmatch(texts["../notice/outbox.go"], -1)
-	require.Contains(t, kinds, []string{"\tTest            = \"test\"", "Test", notice.Test})
+	require.GreaterOrEqual(t, len(kinds), 6)
 	for _, kind := range kinds {
 		require.Contains(t, page, `<th scope="row"><code>`+kind[2]+`</code>`)
 		require.Contains(t, texts["../mail/text.go"], "case notice."+kind[1]+":")
