@@ -105,6 +105,7 @@ func TestMalformedRequestsAreRefusedOverHTTP2(t *testing.T) {
 		"another scheme":              {[]string{":method: GET", ":scheme: ftp", ":authority: h", ":path: /v1/llps/a"}, "400 invalid_request"},
 		"no scheme":                   {[]string{":method: GET", ":authority: h", ":path: /"}, "400 invalid_request"},
 		"a user in the host":          {fields("GET", "a@h", "/v1/llps/a"), "400 invalid_request"},
+		"a connect":                   {[]string{":method: CONNECT", ":authority: h:1"}, "200 "},
 		"a connect with a path":       {[]string{":method: CONNECT", ":authority: h:1", ":path: /"}, "400 invalid_request"},
 		"a connect with a scheme":     {[]string{":method: CONNECT", ":authority: h:1", ":scheme: https"}, "400 invalid_request"},
 		"another protocol":            {fields("CONNECT", "h", "/v1/llps/a", ":protocol: websocket"), "400 invalid_request"},

@@ -210,7 +210,7 @@ func TestOneProcessorComputesHandshakesToo(t *testing.T) {
 // TestAHostHasNoZoneAndASchemeBeginsWithALetter.
 func TestAHostHasNoZoneAndASchemeBeginsWithALetter(t *testing.T) {
 	for text, want := range map[string]bool{
-		"h": true, "h:80": true, "h:": true, "h:x": false, "": false, ":80": false, "[::1]": true, "[::1]:80": true, "[::1": false, "::1": false,
+		"h": true, "h:80": true, "h:": true, "h:x": false, "": false, ":80": false, "[::1]": true, "[::1]:80": true, "[::1": false, "[::1:80": false, "::1": false,
 		"[fe80::1%eth0]": false, "[fe80::1%25eth0]": false, "[192.0.2.1]": false, "a@b": false, "a%20b": false, "é": true,
 	} {
 		require.Equal(t, want, isHost(text), text)
