@@ -51,6 +51,7 @@ func TestFiguresAndOrdersAreTheContractsEverywhere(t *testing.T) {
 		"remembers the newest 65,536 charges with a key, for 10 minutes": {
 			{document, "is not charged again for 10 minutes"}, {guide("errors"), "remembers the newest 65,536 keys, for 10 minutes at most"}, {guide("errors"), "Within 10 minutes the node that charged"},
 		},
+		"`Idempotency-Key`: 1 to 64 printable ASCII":                                   {{"problem.go", "Idempotency-Key is empty, longer than 64 characters, has a space or a character outside of ASCII"}},
 		"`reg_live_`, 32 random base62 characters, and a base62 CRC-32 checksum of 6.": {{guide("authentication"), "has 47 characters. The last six are a checksum"}},
 		"its first four secret characters":                                             {{guide("authentication"), "its first four characters"}},
 		"an IPv6 network of 64 bits":                                                   {{guide("sandbox"), "Addresses of IPv6 count by their first 64 bits"}},
