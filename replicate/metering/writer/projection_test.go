@@ -176,6 +176,9 @@ func TestAnEmptyLedgerTakesNoKeys(t *testing.T) {
 	require.Equal(t, before, have)
 	behind, _ := p.behind()
 	require.Equal(t, 1, behind, "readiness and its metric say so")
+	closed := openAccess(t, t.TempDir())
+	require.NoError(t, closed.Close())
+	require.Error(t, newProjector(Config{Ledger: empty, Access: closed}.withDefaults(), jitter).refuseEmpty(t.Context()), "what can not be read may have keys")
 
 	_, err = empty.Exec(`INSERT INTO account (id, name, email, plan, suspended, created_at, bought) VALUES (7, 'made-up', '', 'scale', 0, 0, 0)`)
 	require.NoError(t, err)
