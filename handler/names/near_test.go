@@ -452,3 +452,9 @@ func TestManyNamesThatBeginAsReadLeaveThoseThatBeginAsTyped(t *testing.T) {
 	s.Add("mand1 crystals", "MAND1 CRYSTALS")
 	require.Equal(t, []string{"MAND1 CRYSTALS"}, s.Labels())
 }
+
+// TestAJoinedWordIsComparedFromEightLettersOn: a shorter one has no part that few names have.
+func TestAJoinedWordIsComparedFromEightLettersOn(t *testing.T) {
+	require.NotEqual(t, NoTerms, FurtherTerms("zerodhas"))
+	require.Equal(t, NoTerms, FurtherTerms("zerodha"))
+}
