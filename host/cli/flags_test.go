@@ -121,6 +121,7 @@ func TestFlagsThatCanNotBeMeantAreRefused(t *testing.T) {
 		"--mirror is an address":                &primaryCommand{Listen: "127.0.0.1:1", Replication: "127.0.0.1:1", Mirror: "https://:443/registry", sqldFlags: files},
 		"--replication":                         &primaryCommand{Listen: "127.0.0.1:1", Replication: "nowhere", sqldFlags: files},
 		"--listen: ":                            &replicaCommand{Listen: "nowhere"},
+		"--listen: address nowhere":             &edgeFlags{Listen: "nowhere"},
 		"--life must":                           &trustToken{Life: &none},
 		"--life must be positive: what an edge": &trustRenew{},
 		"--timeout must":                        &doctorClient{},
