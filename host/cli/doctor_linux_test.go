@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -214,12 +215,14 @@ func TestDoctorLooksAtReplication(t *testing.T) {
 	}
 	beat(0)
 	arrived(doctor.OK, "behind")
-	replica(s.edge).allFine()
-	primary().allFine()
+	for dir, d := range map[string]*diagnosed{s.replica.Dir: replica(s.edge), s.primary.Dir: primary()} {
+		d.allFine()
+		require.True(t, slices.ContainsFunc(d.Findings, func(f doctor.Finding) bool { return f.What == "disk" && strings.Contains(f.Found, dir) }), "%+v", d.Findings)
+	}
 
 	beat(time.Hour)
 	arrived(doctor.Wrong, "more than the 10m0s that it may be")
-	edge(s.read).says(doctor.Wrong, "access", "it is 1h0m0", "is the writer up")
+	edge(s.read).says(doctor.Wrong, "access", "it is 1h0m", "is the writer up")
 	edge(s.read, "--access-max-age", "2m").says(doctor.Wrong, "access", "more than the 2m0s that it may be", "is the writer up")
 	replica(s.edge).says(doctor.Wrong, "access", "more than the 10m0s that it may be", "is the writer up")
 	beat(-time.Hour)
