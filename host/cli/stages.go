@@ -50,6 +50,11 @@ func (s *stages) name(stage push.Stage) (act, unit string) {
 
 // set shows the progress of a stage.
 func (s *stages) set(p push.Progress) {
+	if p.Stage == push.Waiting {
+		s.finish()
+		fmt.Fprintln(s.to, "waiting for another push, which makes its snapshot in --releases")
+		return
+	}
 	act, unit := s.name(p.Stage)
 	if s.bar == nil || s.stage != p.Stage {
 		s.finish()

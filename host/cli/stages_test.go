@@ -35,6 +35,7 @@ func TestAPushWritesLinesWhereNoTerminalIs(t *testing.T) {
 		now = now.Add(time.Second)
 		s.set(push.Progress{Stage: push.Hashing, Done: s.last.Done + 1000, Total: 9000})
 	}
+	s.set(push.Progress{Stage: push.Waiting})
 	s.set(push.Progress{Stage: push.Writing, Done: 10, Total: 20})
 	s.failed(errors.New("gone"), 1, 8, 250*time.Millisecond)
 	now = now.Add(2 * time.Second)
@@ -43,6 +44,7 @@ func TestAPushWritesLinesWhereNoTerminalIs(t *testing.T) {
 	s.finish()
 	require.Equal(t, `hashing the records: 0 of 9000 records
 hashing the records: 5000 of 9000 records, 1000 a second, 4s left
+waiting for another push, which makes its snapshot in --releases
 a call of the primary failed (attempt 1 of 8, the next in 250ms): gone
 pushing: 20 of 20 records, 10 a second, 0s left
 `, out.String())

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -28,5 +29,22 @@ func TestAFileIsNotLeftToAPrimaryThatHangs(t *testing.T) {
 		require.LessOrEqual(t, time.Since(began), takenLimit+callLimit)
 		_, err := os.Stat(sqld.SeedFile(dir))
 		require.ErrorIs(t, err, fs.ErrNotExist)
+	})
+}
+
+// TestAPushSaysThatItWaitsForAnotherOne, once: that may have been stopped by Ctrl-Z. Ctrl-C ends the wait.
+func TestAPushSaysThatItWaitsForAnotherOne(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var said []Progress
+		other, err := lockFolder(t.Context(), dir, func(p Progress) { said = append(said, p) })
+		require.NoError(t, err)
+		defer other.Close()
+		require.Empty(t, said)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err = lockFolder(ctx, dir, func(p Progress) { said = append(said, p) })
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, []Progress{{Stage: Waiting}}, said)
 	})
 }

@@ -55,9 +55,10 @@ type Config struct {
 type Stage int
 
 // The stages of a push. Their unit is the record, except for pages of a file that is copied, parts of a registry
-// that is compared, and bytes of a file that is handed over.
+// that is compared, and bytes of a file that is handed over. Waiting, for another push, has none.
 const (
 	Hashing Stage = iota
+	Waiting
 	Copying
 	Comparing
 	Writing

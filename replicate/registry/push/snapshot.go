@@ -170,7 +170,7 @@ func copyFile(ctx context.Context, path, target, release string, progress func(P
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
-	folder, err := lockFolder(ctx, filepath.Dir(target))
+	folder, err := lockFolder(ctx, filepath.Dir(target), progress)
 	if err != nil {
 		return err
 	}
@@ -201,19 +201,26 @@ func copyFile(ctx context.Context, path, target, release string, progress func(P
 	return os.Rename(unfinished, target)
 }
 
-// lockPause is the time between two checks whether another push still makes a snapshot.
-const lockPause = 20 * time.Millisecond
+const (
+	// lockPause is the time between two checks whether another push still makes a snapshot.
+	lockPause = 20 * time.Millisecond
+	// lockSilence is how long a push waits for another one without saying so.
+	lockSilence = 2 * time.Second
+)
 
 // lockFolder waits until no other push makes a snapshot in the folder, and keeps others from it until the file is
 // closed: pushes to several primaries may share the folder. Some file systems can't lock directories; there it waits
 // for nobody.
-func lockFolder(ctx context.Context, dir string) (*os.File, error) {
+func lockFolder(ctx context.Context, dir string, progress func(Progress)) (*os.File, error) {
 	folder, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
+	late := time.After(lockSilence)
 	for errors.Is(unix.Flock(int(folder.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK) {
 		select {
+		case <-late:
+			report(progress, Waiting, 0, 0)
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), folder.Close())
 		case <-time.After(lockPause):
