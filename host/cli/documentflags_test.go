@@ -103,7 +103,9 @@ func TestDefaultsAreThoseThatOthersCountOn(t *testing.T) {
 	for name, want := range map[string]time.Duration{
 		"--access-max-age": heartbeat.ClockPatience, "--max-lag": replicaOld, "--journal-sync": meter.DefaultJournalSync,
 	} {
-		for _, flag := range flagsOfCommands(t)[name] {
+		flags := flagsOfCommands(t)[name]
+		require.NotEmpty(t, flags, name)
+		for _, flag := range flags {
 			have, err := time.ParseDuration(flag.Default)
 			require.NoError(t, err, name)
 			require.Equal(t, want, have, name)

@@ -113,7 +113,8 @@ func (u *unusedConns) close() {
 	}
 }
 
-// hangUp closes a connection at once, without TLS's farewell.
+// hangUp closes a connection at once, without TLS's farewell. An idle one must have HTTP/1.1: net/http calls a connection of HTTP/2
+// idle before its last answer is sent.
 func hangUp(conn net.Conn) {
 	if secured, ok := conn.(*tls.Conn); ok {
 		conn = secured.NetConn()

@@ -241,7 +241,7 @@ func TestClientsThatReadNothingHoldUpNoStop(t *testing.T) {
 		began := time.Now()
 		stop()
 		require.NoError(t, <-ended)
-		require.LessOrEqual(t, time.Since(began), drainTimeout)
+		require.Less(t, time.Since(began), time.Second)
 		time.Sleep(time.Minute) // until the goroutines have ended
 	})
 }

@@ -41,7 +41,7 @@ type reportArchive struct {
 	broken  bool                           // the file behind saved may differ from unsaved
 	suspect map[int32]bool                 // the days whose files had a failed sync
 	swept   int32                          // the day on which old files were last deleted
-	read    map[[2]uint64]*syncproto.Batch // by epoch and sequence
+	read    map[[2]uint64]*syncproto.Batch // by epoch and sequence, nil for one that is not there
 }
 
 // Archive stores a batch that the writer acknowledged, under the day of its report, and once a day
@@ -72,6 +72,7 @@ func (j *Journal) ArchiveReplayed(epoch uint64, batch *syncproto.Batch, day int3
 }
 
 func (a *reportArchive) add(epoch uint64, batch *syncproto.Batch, day int32) error {
+	delete(a.read, [2]uint64{epoch, batch.Seq})
 	var started error
 	if a.day != day {
 		started = a.startDay(day)
@@ -304,9 +305,11 @@ func (j *Journal) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
 	a := &j.archive
 	wanted := [2]uint64{epoch, seq}
 	a.mu.Lock()
-	b, unsaved := a.read[wanted], bytes.Clone(a.unsaved)
+	b, known := a.read[wanted]
+	unsaved := bytes.Clone(a.unsaved)
+	days, failed := a.days() // with the lock: a file that is being replaced might be missing
 	a.mu.Unlock()
-	if b != nil {
+	if known {
 		return b, nil
 	}
 	read := map[[2]uint64]*syncproto.Batch{}
@@ -316,14 +319,15 @@ func (j *Journal) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
 		}
 	}
 	eachBatch(0, bytes.NewReader(unsaved), found)
-	days, failed := a.days()
 	// The newest first: most restored ledgers lack the last batches alone.
 	for _, day := range slices.Backward(days) {
 		if read[wanted] != nil {
 			break // the batches after it are of this day and later ones
 		}
-		_, err := a.each(day, found)
-		failed = errors.Join(failed, err)
+		failed = errors.Join(failed, a.readDay(day, found))
+	}
+	if read[wanted] == nil && failed == nil {
+		read[wanted] = nil // it is known that there is none
 	}
 	a.mu.Lock()
 	a.read = read
@@ -332,6 +336,17 @@ func (j *Journal) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
 		return b, nil
 	}
 	return nil, fmt.Errorf("look for batch %d of epoch %d: %w", seq, epoch, failed)
+}
+
+// readDay passes the readable batches of a day that was listed to found.
+func (a *reportArchive) readDay(day int32, found func(epoch uint64, b *syncproto.Batch)) error {
+	file, err := a.dir.Open(archiveName(day))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	_, err = eachBatch(archiveFile(day), file, found)
+	return err
 }
 
 // each passes the readable batches of one day to found. Damage between frames is skipped: every batch

@@ -25,6 +25,19 @@ func TestABatchThatADiskRefusedTwiceIsKept(t *testing.T) {
 	}
 }
 
+// TestABatchThatIsNotThereIsLookedForOnce, until it is archived: a second look could take seconds, and charges wait for it.
+func TestABatchThatIsNotThereIsLookedForOnce(t *testing.T) {
+	d, k := newDisk(), &recorder{}
+	j, _, _, _ := opened(t, d, k)
+	require.NoError(t, j.Archive(1, batchOf(1), archiveDay, archiveDay))
+	require.Nil(t, archivedBatch(t, j, 1, 2))
+	d.openErr = errors.New("a second look")
+	require.Nil(t, archivedBatch(t, j, 1, 2))
+	d.openErr = nil
+	require.NoError(t, j.Archive(1, batchOf(2), archiveDay, archiveDay))
+	require.Equal(t, batchOf(2), archivedBatch(t, j, 1, 2))
+}
+
 // TestABatchUnderADayLongPastIsKept for a week of reports: it was replayed with a
 // clock that was a month behind.
 func TestABatchUnderADayLongPastIsKept(t *testing.T) {

@@ -3,6 +3,7 @@ package meter
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"time"
 
@@ -54,17 +55,22 @@ func (m *Meter) takeBack(id string, written <-chan error) {
 	if <-written != nil {
 		return // the charge was dropped
 	}
-	var err error
-	for tried := time.Duration(0); tried < takeBackLimit; tried += hangPause {
-		err = m.Void(context.Background(), id)
-		if err == nil || errors.Is(err, lease.ErrForgotten) || errors.Is(err, lease.ErrReported) {
-			break
+	err := m.Void(context.Background(), id)
+	if err != nil && !isFinal(err) { // after it hung, the disk may fail for a while
+		m.config.Logger.Warn("a charge whose client was answered 503 while the disk hung is not taken back yet", "request_id", id, "error", err)
+		for began := time.Now(); err != nil && !isFinal(err) && time.Since(began) < takeBackLimit; {
+			time.Sleep(hangPause)
+			err = m.Void(context.Background(), id)
 		}
-		time.Sleep(hangPause) // after it hung, the disk may fail for a while
 	}
 	if err != nil {
 		m.config.Logger.Error("a charge stands, although its client was answered 503 while the disk hung", "request_id", id, "error", err)
 	}
+}
+
+// isFinal reports whether a charge that could not be voided never can be: the journal is closed, or the id is gone.
+func isFinal(err error) bool {
+	return errors.Is(err, lease.ErrForgotten) || errors.Is(err, lease.ErrReported) || errors.Is(err, os.ErrClosed)
 }
 
 // hangLoop checks whether one write to the journal lasts for writeLimit. If so, the edge is not ready, and charges are

@@ -58,7 +58,7 @@ const selectPeople = `
 SELECT u.account, u.email, 0 FROM json_each(?1) wanted CROSS JOIN user u ON u.account = wanted.value
 UNION ALL
 SELECT i.account, i.email, 1 FROM json_each(?1) wanted CROSS JOIN invitation i ON i.account = wanted.value
-	WHERE i.expires_at > ?2 AND NOT EXISTS (SELECT 1 FROM user u WHERE u.email = i.email)
+	WHERE i.expires_at > ?2 AND i.expires_at <= ?3 AND NOT EXISTS (SELECT 1 FROM user u WHERE u.email = i.email)
 ORDER BY 1, 2`
 
 // addPeople fills in Owners and Invited.
@@ -74,7 +74,7 @@ func addPeople(ctx context.Context, db querier, nowMillis int64, accounts []Acco
 	if err != nil {
 		return err
 	}
-	_, err = collect(ctx, db, selectPeople, []any{string(wanted), nowMillis}, func(rows *sql.Rows) (struct{}, error) {
+	_, err = collect(ctx, db, selectPeople, []any{string(wanted), nowMillis, nowMillis + longestInvitation.Milliseconds()}, func(rows *sql.Rows) (struct{}, error) {
 		var account int64
 		var email string
 		var invited bool

@@ -169,6 +169,11 @@ func TestPeopleOfAnAccountAreShownOnce(t *testing.T) {
 	require.Equal(t, [2][]string{{"a@example.com"}, {"b@example.com"}}, people(), "an invitation to a new password is no other person")
 	clock.pass(invitationLife)
 	require.Equal(t, [2][]string{{"a@example.com"}, {}}, people())
+	clock.setOff(24 * time.Hour)
+	_, err = client.Invite(t.Context(), "c@example.com", account)
+	require.NoError(t, err)
+	clock.setOff(0)
+	require.Equal(t, [2][]string{{"a@example.com"}, {}}, people(), "one of a clock that was ahead is not accepted")
 }
 
 // TestAKeyIsFoundByWhatIsShownOfIt.

@@ -321,12 +321,15 @@ func (w *Writer) settle(ctx context.Context) error {
 	if w.local {
 		return nil
 	}
-	tx, end, err := w.begin(ctx)
-	if err != nil {
-		return err
+	tx, err := w.config.Ledger.BeginTx(ctx, nil) // on another connection where the last one is of no use any more
+	if err == nil {
+		defer tx.Rollback()
+		err = ledger.Guard(ctx, tx, w.generation, w.now())
 	}
-	defer end()
-	return ledger.Guard(ctx, tx, w.generation, w.now())
+	if err != nil && !errors.Is(err, ledger.ErrFenced) {
+		return fmt.Errorf("take the ledger's write lock: %w", err)
+	}
+	return err
 }
 
 // reload loads the ledger again. It is nil while that fails.
@@ -366,6 +369,9 @@ func (w *Writer) reload(ctx context.Context) {
 	}
 	w.ledger, w.last = l, nil
 	w.unread.Store(false)
+	if !w.local {
+		w.projector.compareAll() // a commit may have landed after the comparison that followed it
+	}
 }
 
 // commitChange runs one change in its own transaction. An error of the change itself leaves

@@ -20,6 +20,9 @@ import (
 const (
 	// invitationLife is how long an invitation can be accepted: over a weekend.
 	invitationLife = 72 * time.Hour
+	// longestInvitation is how long an open one can be left: one that lasts longer was made while the clock was ahead, and
+	// is not accepted.
+	longestInvitation = invitationLife + 15*time.Minute
 	// maxEmail is the longest e-mail address that mail can carry, in bytes (RFC 5321).
 	maxEmail = 254
 )

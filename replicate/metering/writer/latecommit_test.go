@@ -2,6 +2,7 @@ package writer_test
 
 import (
 	"bytes"
+	"database/sql"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -25,38 +26,53 @@ import (
 type lateWay struct {
 	to     string
 	mu     sync.Mutex
+	mark   string // of the transaction whose COMMIT is cut
 	armed  bool
 	held   []byte
 	header http.Header
 	path   string
+	early  bool // deliver it while the writer waits for the lock
 	late   chan string
+	access *sql.DB
 }
 
 func (l *lateWay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	l.mu.Lock()
+	if l.mark != "" && strings.Contains(string(body), l.mark) {
+		l.mark, l.armed = "", true
+	}
 	if l.armed && strings.Contains(string(body), `"COMMIT"`) {
 		l.armed, l.held, l.header, l.path = false, body, r.Header.Clone(), r.URL.Path
+		early := l.early
 		l.mu.Unlock()
+		if early {
+			time.AfterFunc(time.Second, l.deliver)
+		}
 		panic(http.ErrAbortHandler)
 	}
 	l.mu.Unlock()
 	status, header, answer := l.pass(r.Method, r.URL.Path, r.Header, body)
-	l.mu.Lock()
-	held := l.held
-	if held != nil && strings.Contains(string(body), "FROM key_month") { // the last part of a load
-		l.held = nil
-		l.mu.Unlock()
-		_, _, said := l.pass("POST", l.path, l.header, held)
-		l.late <- string(said)
-	} else {
-		l.mu.Unlock()
+	if strings.Contains(string(body), "FROM key_month") { // the last part of a load
+		l.deliver()
 	}
 	for name, values := range header {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(status)
 	w.Write(answer)
+}
+
+// deliver passes on the COMMIT that is held, if there is one.
+func (l *lateWay) deliver() {
+	l.mu.Lock()
+	held := l.held
+	l.held = nil
+	l.mu.Unlock()
+	if held != nil {
+		_, _, said := l.pass("POST", l.path, l.header, held)
+		l.late <- string(said)
+	}
 }
 
 func (l *lateWay) pass(method, path string, header http.Header, body []byte) (int, http.Header, []byte) {
@@ -72,10 +88,11 @@ func (l *lateWay) pass(method, path string, header http.Header, body []byte) (in
 	return a.StatusCode, a.Header, answer
 }
 
-func (l *lateWay) arm() {
+// arm has the COMMIT cut that follows a statement with a mark: the writer commits a beat each second, too.
+func (l *lateWay) arm(mark string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.armed = true
+	l.mark = mark
 }
 
 // writeOverLateWay runs a writer whose ledger is on a libSQL server behind a lateWay.
@@ -86,8 +103,8 @@ func writeOverLateWay(t *testing.T) (*writer.Writer, *writer.Client, *lateWay) {
 	ledger, err := libsql.Open(proxy.URL, "")
 	require.NoError(t, err)
 	t.Cleanup(func() { ledger.Close() })
-	_, access := openDatabases(t, t.TempDir())
-	w, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: token})
+	_, way.access = openDatabases(t, t.TempDir())
+	w, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: way.access, OperatorToken: token})
 	require.NoError(t, err)
 	runUntilEnd(t, w)
 	return w, newClient(w, token), way
@@ -108,7 +125,7 @@ func TestACommitThatLandsLateLosesNoPurchase(t *testing.T) {
 	_, client, way := writeOverLateWay(t)
 	a := tenCredits(t, client)
 
-	way.arm()
+	way.arm("INSERT INTO credit_entry")
 	purchase := writer.WithIdempotencyKey(t.Context(), writer.NewIdempotencyKey())
 	_, err := client.ChangeCredits(purchase, a.ID, writer.CreditChange{Amount: 100})
 	require.ErrorIs(t, err, writer.ErrUncertain)
@@ -149,7 +166,7 @@ func TestACommitOfUsageThatLandsLateIsCountedOnce(t *testing.T) {
 	for n := range 3 {
 		require.Equal(t, "", charged("request-"+string(rune('a'+n))))
 	}
-	way.arm()
+	way.arm("INSERT INTO usage")
 	require.Error(t, m.Exchange(t.Context()))
 	require.Contains(t, <-way.late, "TRANSACTION_TIMEOUT", "it is refused, since the lock was taken")
 	for range 5 {
@@ -165,4 +182,24 @@ func TestACommitOfUsageThatLandsLateIsCountedOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 3, now.Spent)
 	require.Equal(t, now.Spent, used)
+}
+
+// TestARevocationThatLandsLateIsProjected: the comparison after a commit without an answer may come before it lands.
+func TestARevocationThatLandsLateIsProjected(t *testing.T) {
+	t.Parallel()
+	_, client, way := writeOverLateWay(t)
+	a := tenCredits(t, client)
+	key, err := client.AddKey(t.Context(), a.ID, "")
+	require.NoError(t, err)
+	keys := func() (n int) {
+		require.NoError(t, way.access.QueryRow(`SELECT count(*) FROM api_key`).Scan(&n))
+		return n
+	}
+	require.Eventually(t, func() bool { return keys() == 1 }, 30*time.Second, 10*time.Millisecond)
+	way.early = true
+	way.arm("UPDATE api_key")
+	_, err = client.RevokeKey(t.Context(), key.ID)
+	require.ErrorIs(t, err, writer.ErrUncertain)
+	require.NotContains(t, <-way.late, "error")
+	require.Eventually(t, func() bool { return keys() == 0 }, 30*time.Second, 10*time.Millisecond)
 }

@@ -209,8 +209,9 @@ const (
 	trimRequests = `WITH cut (key, id) AS MATERIALIZED (SELECT k.value, (SELECT r.id FROM request_log r WHERE r.key = k.value ORDER BY r.id DESC LIMIT 1 OFFSET ?2)
 			FROM json_each(?1) k)
 		DELETE FROM request_log WHERE (key, id) IN (SELECT r.key, r.id FROM cut c CROSS JOIN request_log r ON r.key = c.key AND r.id <= c.id)`
-	// firstKept is the oldest of the newest ? requests, or before all.
-	firstKept = `SELECT coalesce((SELECT id FROM request_log INDEXED BY request_log_by_id ORDER BY id DESC LIMIT 1 OFFSET ? - 1), '')`
+	// firstKept is the oldest of the newest ? requests, or before all, and the newest one.
+	firstKept = `SELECT coalesce((SELECT id FROM request_log INDEXED BY request_log_by_id ORDER BY id DESC LIMIT 1 OFFSET ? - 1), ''),
+		coalesce((SELECT id FROM request_log INDEXED BY request_log_by_id ORDER BY id DESC LIMIT 1), '')`
 	// expireRequests drops some of those before an id, at most ?2.
 	expireRequests = `DELETE FROM request_log WHERE (key, id) IN (SELECT key, id FROM request_log INDEXED BY request_log_by_id WHERE id < ?1 ORDER BY id LIMIT ?2)`
 )
@@ -232,13 +233,20 @@ func (l *requestLog) trim(ctx context.Context, now time.Time) error {
 			delete(l.grown, key)
 		}
 	}
-	var first string
-	if err := l.w.config.Ledger.QueryRowContext(ctx, firstKept, l.most).Scan(&first); err != nil {
+	var first, newest string
+	if err := l.w.config.Ledger.QueryRowContext(ctx, firstKept, l.most).Scan(&first, &newest); err != nil {
 		return err
 	}
-	// A clock that is set ahead for a minute must not delete the log.
-	unset := min(now.UnixMilli(), l.w.steadyNow())
-	return l.expire(ctx, max(first, firstRequestAt(time.UnixMilli(unset).Add(-keptFor))))
+	// A clock that is set ahead for a minute must not delete the log. One that was behind when the writer began is right
+	// by now if an edge's clock says the same.
+	believed := time.UnixMilli(l.w.steadyNow())
+	if at, ok := timeOfRequest(newest); ok && at.After(believed) {
+		believed = at
+	}
+	if now.Before(believed) {
+		believed = now
+	}
+	return l.expire(ctx, max(first, firstRequestAt(believed.Add(-keptFor))))
 }
 
 // expire drops the requests before an id in parts, so that other changes need not wait for all of it.

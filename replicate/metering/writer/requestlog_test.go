@@ -91,6 +91,10 @@ func TestTheLastRequestsOfAKeyAreKept(t *testing.T) {
 	p, err = client.RequestPage(t.Context(), RequestQuery{Key: key.ID}, ListQuery{Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, []string{refused.ID}, ids(p), "a clock that is set ahead deletes nothing")
+	clock.setOff(-400 * 24 * time.Hour)
+	for range idleTicks {
+		require.NoError(t, w.requests.tick(t.Context()))
+	}
 	clock.setOff(0)
 
 	clock.pass(keptFor + 2*time.Second)
@@ -107,6 +111,19 @@ func TestTheLastRequestsOfAKeyAreKept(t *testing.T) {
 	p, err = client.RequestPage(t.Context(), RequestQuery{}, ListQuery{})
 	require.NoError(t, err)
 	require.Empty(t, p.Data, "also where nothing is asked any more")
+
+	old := Served{ID: requestID(clock.now(), 10), Key: key.ID, Endpoint: "llps", Status: 200}
+	require.NoError(t, edge.SendRequests(t.Context(), []Served{old}))
+	require.NoError(t, w.requests.tick(t.Context()))
+	clock.setOff(30 * 24 * time.Hour)
+	late := Served{ID: requestID(clock.now(), 11), Key: key.ID, Endpoint: "llps", Status: 200}
+	require.NoError(t, edge.SendRequests(t.Context(), []Served{late}))
+	for range idleTicks {
+		require.NoError(t, w.requests.tick(t.Context()))
+	}
+	p, err = client.RequestPage(t.Context(), RequestQuery{}, ListQuery{})
+	require.NoError(t, err)
+	require.Equal(t, []string{late.ID}, ids(p), "a clock that an edge's confirms was behind before")
 }
 
 // TestARequestIsLoggedAsItWasToldFirst: an edge that sends requests again, or another that names one of them, changes
