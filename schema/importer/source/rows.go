@@ -65,13 +65,13 @@ func (r *rowReader) next() (row, error) {
 			return row{line: first, raw: text}, err
 		}
 		if separator, open := r.opened(text); open {
-			text, err = r.joinQuoted(text, separator, isOpen)
+			text, err = r.joinQuoted(text, separator, cutToQuote)
 			if err != nil && separator == r.separator {
 				return row{line: first, raw: text}, err
 			}
-		} else if r.columns > 0 && isOpenAfterBlank(text, r.separator) {
+		} else if r.columns > 0 && strings.Contains(text, ` "`) && isOpen(text, r.separator, cutBlanks) {
 			cutOff := r.cutOff
-			if text, err = r.joinQuoted(text, r.separator, isOpenAfterBlank); err != nil { // the quote is a part of the value
+			if text, err = r.joinQuoted(text, r.separator, cutBlanks); err != nil { // the quote is a part of the value
 				r.cutOff = cutOff
 			}
 		}
@@ -93,8 +93,9 @@ func (r *rowReader) hasColumns(text string) bool {
 // joinQuoted adds lines to a row until its quoted field is closed. If the field never closes, or the row then does not
 // fit the header, or the closing quote does not end the field, then the quote was a stray one: the lines after the
 // first are queued, to be read as rows of their own.
-func (r *rowReader) joinQuoted(first string, separator byte, isOpen func(string, byte) bool) (string, error) {
+func (r *rowReader) joinQuoted(first string, separator byte, begin func(string, byte) string) (string, error) {
 	start, text, ahead := r.line, first, []line(nil)
+	body, _ := openField(first, separator, begin)
 	for len(ahead) < maxRowLines-1 && len(text) < maxRowBytes {
 		next, err := r.readLine()
 		ahead = append(ahead, line{next, err, r.cutOff})
@@ -102,10 +103,12 @@ func (r *rowReader) joinQuoted(first string, separator byte, isOpen func(string,
 			break
 		}
 		text += "\n" + next
-		if isOpen(text, separator) {
+		body += "\n" + next
+		if still, open := openField(text, separator, begin); open {
+			body = still
 			continue
 		}
-		if !r.hasColumns(text) || !closesField(next, separator) {
+		if !r.hasColumns(text) || !closesField(body, separator) {
 			break
 		}
 		return text, nil
@@ -152,11 +155,11 @@ func (r *rowReader) readLine() (string, error) {
 // opened reports whether a row ends within a quoted field, and with which separator. Until the header is known, a row
 // without the usual separator may have any other.
 func (r *rowReader) opened(text string) (separator byte, open bool) {
-	if r.columns > 0 || strings.IndexByte(text, r.separator) >= 0 || isOpen(text, r.separator) {
-		return r.separator, isOpen(text, r.separator)
+	if r.columns > 0 || strings.IndexByte(text, r.separator) >= 0 || isOpen(text, r.separator, cutToQuote) {
+		return r.separator, isOpen(text, r.separator, cutToQuote)
 	}
 	for _, other := range []byte(separators) {
-		if isOpen(text, other) {
+		if isOpen(text, other, cutToQuote) {
 			return other, true
 		}
 	}
@@ -164,71 +167,74 @@ func (r *rowReader) opened(text string) (separator byte, open bool) {
 }
 
 // isOpen reports whether a row ends within a quoted field. A quote inside an unquoted field opens none.
-func isOpen(text string, separator byte) bool { return endsQuoted(text, separator, cutToQuote) }
-
-// isOpenAfterBlank reports whether a row ends within a quoted field if blanks before its quote do not count.
-func isOpenAfterBlank(text string, separator byte) bool {
-	return strings.Contains(text, ` "`) && endsQuoted(text, separator, func(text string, _ byte) string {
-		if field := strings.TrimLeft(text, " "); strings.HasPrefix(field, `"`) {
-			return field
-		}
-		return text
-	})
+func isOpen(text string, separator byte, begin func(string, byte) string) bool {
+	_, open := openField(text, separator, begin)
+	return open
 }
 
-func endsQuoted(text string, separator byte, begin func(string, byte) string) bool {
+// cutBlanks is cutToQuote also for a quoted field that does not end in the row.
+func cutBlanks(text string, _ byte) string {
+	if field := strings.TrimLeft(text, " "); strings.HasPrefix(field, `"`) {
+		return field
+	}
+	return text
+}
+
+// openField returns the quoted field within which a row ends, from its quote on. begin cuts off what may stand before a quote.
+func openField(text string, separator byte, begin func(string, byte) string) (body string, open bool) {
 	for strings.IndexByte(text, '"') >= 0 {
 		if body, quoted := strings.CutPrefix(begin(text, separator), `"`); quoted {
 			rest, closed := afterQuote(body, separator)
 			if !closed {
-				return true
+				return body, true
 			}
 			text = rest
 		}
 		_, rest, more := strings.Cut(text, string(separator))
 		if !more {
-			return false
+			break
 		}
 		text = rest
 	}
-	return false
+	return "", false
 }
 
-// closesField reports whether the quoted field with which a line begins ends at its closing quote: a separator or
+// closesField reports whether the quoted field with which body begins ends at its closing quote: a separator or
 // nothing must follow. Otherwise two stray quotes in the same column of two rows would join the rows.
-func closesField(line string, separator byte) bool {
-	rest, closed := afterQuote(line, separator)
+func closesField(body string, separator byte) bool {
+	rest, closed := afterQuote(body, separator)
 	rest = strings.TrimLeft(rest, " ")
 	return closed && (rest == "" || rest[0] == separator)
 }
 
 // afterQuote returns what follows the closing quote of a quoted field, of which body follows the opening one.
 func afterQuote(body string, separator byte) (rest string, closed bool) {
+	end, _, _ := closingQuote(body, separator)
+	return body[min(end+1, len(body)):], end < len(body)
+}
+
+// closingQuote finds the quote that ends a quoted field, of which body follows the opening one, or len(body). A quote within the field
+// is doubled, or escaped as \", as some databases export it. One behind a backslash and before a separator could be either, and ends
+// the field. Two behind a backslash are a doubled one, unless the field has escaped ones and ends there: "A \"B\"".
+func closingQuote(body string, separator byte) (end int, doubled, escaped bool) {
 	for {
-		before, rest, found := strings.Cut(body, `"`)
+		n := strings.IndexByte(body[end:], '"')
+		if n < 0 {
+			return len(body), doubled, escaped
+		}
+		end += n
+		rest, isBehind := body[end+1:], strings.HasSuffix(body[:end], `\`)
 		switch {
-		case !found:
-			return "", false
-		case isDoubled(before, rest, separator):
-			body = rest[1:]
-		case isEscaped(before, rest, separator):
-			body = rest
+		case strings.HasPrefix(rest, `"`) && !(isBehind && escaped && isEnd(rest[1:], separator)):
+			doubled = true
+			end += 2
+		case isBehind && !isEnd(rest, separator):
+			escaped = true
+			end++
 		default:
-			return rest, true
+			return end, doubled, escaped
 		}
 	}
-}
-
-// isEscaped reports whether a quote within a quoted field, between before and rest, does not end it but was
-// written as \", as some databases export it. One before a separator could be either, and ends it.
-func isEscaped(before, rest string, separator byte) bool {
-	return strings.HasSuffix(before, `\`) && !isEnd(rest, separator)
-}
-
-// isDoubled reports whether a quote within a quoted field, between before and rest, is the first of two that stand for one. Behind a
-// backslash it is not if the second one ends the field: "A \"B\"" is such a value.
-func isDoubled(before, rest string, separator byte) bool {
-	return strings.HasPrefix(rest, `"`) && !(strings.HasSuffix(before, `\`) && isEnd(rest[1:], separator))
 }
 
 // isEnd reports whether nothing of a field is left.
@@ -274,27 +280,8 @@ func cutToQuote(text string, separator byte) string {
 // quotedField splits off the quoted field at the beginning of text. rest is what follows its
 // separator; more is false for the last field of the row.
 func quotedField(text string, separator byte) (field, rest string, more bool) {
-	body, doubled, escaped := text[1:], false, false
-	end := 0
-	for {
-		n := strings.IndexByte(body[end:], '"')
-		if n < 0 {
-			end = len(body)
-			break
-		}
-		end += n
-		switch {
-		case isDoubled(body[:end], body[end+1:], separator):
-			doubled = true
-			end += 2
-			continue
-		case isEscaped(body[:end], body[end+1:], separator):
-			escaped = true
-			end++
-			continue
-		}
-		break
-	}
+	body := text[1:]
+	end, doubled, escaped := closingQuote(body, separator)
 	field = body[:end]
 	if escaped {
 		field = strings.ReplaceAll(field, `\"`, `"`)

@@ -76,6 +76,15 @@ func TestAValueOfSeveralLinesMayHaveABlankBeforeItsQuote(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
+// TestABackslashBeforeADoubledQuoteIsPartOfTheValue (RFC 4180), unless the value had a quote behind a backslash before.
+func TestABackslashBeforeADoubledQuoteIsPartOfTheValue(t *testing.T) {
+	fields := []string{`B\", WARD 3`, "C\\\"\nD", `E\"`}
+	require.Equal(t, []readRow{
+		{1, []string{`B\", WARD 3`, "C\\\"\nD", `E\"`}, ""},
+		{3, []string{`VILLA "A"`, "two \"A\nlines B\"", "c"}, ""},
+	}, readRows(t, JoinFields(fields)+"\n"+`"VILLA \"A\"","two \"A`+"\n"+`lines B\"",c`+"\n"))
+}
+
 // TestAQuoteBehindABackslashIsPartOfTheValue, as some databases export it, unless the value ends there.
 func TestAQuoteBehindABackslashIsPartOfTheValue(t *testing.T) {
 	require.Equal(t, []readRow{
@@ -223,6 +232,7 @@ func FuzzRowsOfWellFormedCSV(f *testing.F) {
 	f.Add("", "", "", "")
 	f.Add(`"`, "é,", " ", "\r")
 	f.Add(`;,`, `,;`, "", "")
+	f.Add(`B\", WARD 3`, "C\\\"\nD", `,\`, `\"`)
 	f.Fuzz(func(t *testing.T, a, b, c, d string) {
 		var out bytes.Buffer
 		w := csv.NewWriter(&out)
