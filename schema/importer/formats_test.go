@@ -565,17 +565,22 @@ func TestDatesAgainstTheFormInTheirColumnsNameEndTheRun(t *testing.T) {
 	for _, c := range []struct{ form, dates, want string }{
 		{"DD-MM-YYYY", "5/6/2010 6/7/2010", `the day first, but "6/7/2010" is read as month/day/year: write them as YYYY-MM-DD or DD-MM-YYYY`},
 		{"MM/DD/YYYY", "05-06-2010 06-07-2010", `the month first, but "06-07-2010" is read as day, month, year: write them as YYYY-MM-DD or MM/DD/YYYY`},
+		{"DD-MM-YYYY", "2010/06/05 2010/07/06", ""}, {"DD-MM-YYYY", strings.Repeat("05-06-2010 05-Jun-2010 ", 10) + "5/6/2010", ""}, {"MM/DD/YYYY", strings.Repeat("6/5/2010 ", 20) + "05-06-2010", ""},
 		{"DD-MM-YYYY", "5/6/2010 6/17/2010", ""}, {"MM/DD/YYYY", "05-06-2010 17-06-2010", ""}, {"DD-MM-YYYY", "05-06-2010 2010-06-05", ""},
 		{"DD-MM-YYYY", "6/6/2010 NA", ""}, {"YYYY-MM-DD", "5/6/2010 05-06-2010", ""}, {"DD-MM-YYYY", "5/Jun/2010 05-Jun-2010", ""},
 	} {
 		text := "CIN,Company Name,Company Status,Date of Registration (" + c.form + ")\n"
 		for i, date := range strings.Fields(c.dates) {
-			text += fmt.Sprintf("U55101GA2010PTC90000%d,A,Active,%s\n", i, date)
+			text += fmt.Sprintf("U55101GA2010PTC9000%02d,A%d LIMITED,Active,%s\n", i, i, date)
 		}
 		w := newFixture(t)
 		_, err := Run(context.Background(), w.config("2025-05-05", w.file(text)))
 		if c.want == "" {
 			require.NoError(t, err, c)
+			if strings.Count(c.dates, " ") == 20 {
+				require.Contains(t, w.rejected(), ",22,invalid date: ")
+				require.Equal(t, "20|2010-06-05", w.row("SELECT count(*), max(incorporation_date) FROM company"))
+			}
 			continue
 		}
 		require.ErrorContains(t, err, c.want)

@@ -33,6 +33,7 @@ type dateReader struct {
 // whose month comes next. Dates with a year of two digits are read year last; years counts those whose first part is
 // the year. dateOrder also counts the times of day without a zone. A nil dateOrder counts nothing.
 type dateOrder struct {
+	dates                             int // of any form
 	slashes, others, yearFirst, years orderCount
 	isGiven                           bool // the format fixes the order, as in documents: a future date is then a mistake by itself
 	form                              byte // of the dates by their column's name: d for DD-MM-YYYY, m for MM/DD/YYYY, 0 if it names none
@@ -51,18 +52,19 @@ type orderCount struct {
 }
 
 // note counts a date whose year has four digits or comes last. yearText is its year as written; isFirst says that it
-// comes first.
-func (d dateReader) note(s, sign string, isFirst bool, yearText, monthText, dayText string) {
+// comes first. It reports whether the date is read against the form in its column's name, though that form could be right: it can be read
+// in either order, and no date before it proves one.
+func (d dateReader) note(s, sign string, isFirst bool, yearText, monthText, dayText string) (isAgainst bool) {
 	month, day := smallNumber(monthText), smallNumber(dayText)
 	if d.order == nil || month < 1 || day < 1 || month > 31 || day > 31 {
-		return
+		return false
 	}
-	count := &d.order.others
+	count, form := &d.order.others, byte('m')
 	switch {
-	case sign == "/":
-		count = &d.order.slashes
 	case isFirst:
-		count = &d.order.yearFirst
+		count, form = &d.order.yearFirst, 0
+	case sign == "/":
+		count, form = &d.order.slashes, 'd'
 	}
 	swapped := month > 12 && day <= 12
 	switch {
@@ -73,6 +75,7 @@ func (d dateReader) note(s, sign string, isFirst bool, yearText, monthText, dayT
 		count.either++
 		count.ambiguous = s
 		count.months |= 1 << month
+		isAgainst = form > 0 && form == d.order.form && count.asRead == 0
 		isOpen := !d.order.isGiven && count != &d.order.yearFirst
 		swapped = isOpen && d.isToCome(yearText, month, day) && !d.isToCome(yearText, day, month)
 	}
@@ -80,6 +83,7 @@ func (d dateReader) note(s, sign string, isFirst bool, yearText, monthText, dayT
 		count.swapped++
 		count.example = s
 	}
+	return isAgainst
 }
 
 // noteYear counts a date whose first and last parts have two digits. The year is the one that agrees with the
@@ -125,9 +129,9 @@ func (o *dateOrder) check() error {
 		return fmt.Errorf("its dates have the day before the month, as %q, but are read as year, month, day: write them as YYYY-MM-DD", o.yearFirst.example)
 	case o.others.isSwapped():
 		return fmt.Errorf("its dates have the month first, as %q, but are read as day, month, year: "+advice+"MM/DD/YYYY", o.others.example)
-	case o.form == 'd' && o.slashes.isUnproven():
+	case o.form == 'd' && o.isUnproven(&o.slashes):
 		return fmt.Errorf("the name of the column says that its dates have the day first, but %q is read as month/day/year: "+advice+"DD-MM-YYYY", o.slashes.ambiguous)
-	case o.form == 'm' && o.others.isUnproven():
+	case o.form == 'm' && o.isUnproven(&o.others):
 		return fmt.Errorf("the name of the column says that its dates have the month first, but %q is read as day, month, year: "+advice+"MM/DD/YYYY", o.others.ambiguous)
 	case 2*o.evenings > o.times && o.evenings >= fewestSwapped:
 		return fmt.Errorf("most times of its dates are that of UTC at which a day begins in India, as %q, but no zone is given: "+
@@ -138,8 +142,10 @@ func (o *dateOrder) check() error {
 
 func (c *orderCount) isSwapped() bool { return c.swapped > c.asRead && c.either > 0 }
 
-// isUnproven reports whether dates are read in an order that none of them proves, and some could have another.
-func (c *orderCount) isUnproven() bool { return c.either > 0 && c.asRead == 0 }
+// isUnproven reports whether dates are read in an order that none of them proves, and so many could have another that they are no slips.
+func (o *dateOrder) isUnproven(c *orderCount) bool {
+	return c.either > 0 && c.asRead == 0 && fewOf*c.either >= o.dates
+}
 
 // checkForms fails if nearly all dates of one form have days up to the twelfth, and nearly all of another form have
 // later ones. Then a spreadsheet with another country's settings took DD-MM-YYYY for MM-DD-YYYY where it could, wrote
@@ -162,7 +168,7 @@ const (
 	// fewestSwapped is how many dates prove such a mistake. Ten days of one form and ten of the other are so by chance
 	// in one of a million files.
 	fewestSwapped = 10
-	// fewOf says what counts as nearly none: less than one in so many of a form's dates.
+	// fewOf says what counts as nearly none: less than one in so many dates.
 	fewOf = 10
 )
 
@@ -206,14 +212,19 @@ func (d dateReader) read(s string, year int) (record.Value, error) {
 	} else if !strings.Contains(s, "-") && strings.Contains(s, ".") {
 		sign = "."
 	}
+	if d.order != nil {
+		d.order.dates++
+	}
 	first, rest, _ := strings.Cut(s, sign)
 	second, third, ok := strings.Cut(rest, sign)
 	if !ok {
 		return d.parseWords(s, year)
 	}
 	yearText, month, day := orderParts(sign, first, second, third)
-	d.note(s, sign, len(first) == 4, yearText, month, day)
 	d.noteYear(s, first, third, year)
+	if d.note(s, sign, len(first) == 4, yearText, month, day) {
+		return record.Value{}, errDate
+	}
 	return d.join(yearText, month, day, year)
 }
 
