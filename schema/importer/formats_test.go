@@ -294,6 +294,9 @@ func TestCompressionIsToldByContent(t *testing.T) {
 				b.WriteString(gzipped(part))
 			}
 		},
+		"gzip with zeros and empty members within": func(b *bytes.Buffer, s string) {
+			b.WriteString(strings.Repeat(gzipped(""), 200) + gzipped(s[:100]) + "\x00\x00" + strings.Repeat(gzipped("")+"\x00", 200) + gzipped(s[100:]))
+		},
 		"gzip with zeros after it": func(b *bytes.Buffer, s string) { // as a tape has it
 			b.WriteString(gzipped(s) + strings.Repeat("\x00", 5000))
 		},

@@ -290,18 +290,25 @@ type members struct {
 }
 
 func (m *members) Read(p []byte) (int, error) {
-	m.Multistream(false)
-	n, err := m.Reader.Read(p)
-	if err != io.EOF {
-		return n, err
-	}
-	for range maxPadding {
-		if next, err := m.stored.Peek(1); err != nil || next[0] != 0 {
-			break
+	for {
+		m.Multistream(false)
+		n, err := m.Reader.Read(p)
+		if err != io.EOF {
+			return n, err
 		}
-		_, _ = m.stored.Discard(1) // it was peeked at
+		if n > 0 {
+			return n, nil // io.EOF comes again
+		}
+		for range maxPadding {
+			if next, err := m.stored.Peek(1); err != nil || next[0] != 0 {
+				break
+			}
+			_, _ = m.stored.Discard(1) // it was peeked at
+		}
+		if err := m.Reset(m.stored); err != nil { // io.EOF if nothing follows
+			return 0, err
+		}
 	}
-	return n, m.Reset(m.stored) // io.EOF if nothing follows
 }
 
 // maxPadding is more zeros than fill a block. After a download that was cut off between two members, there may be more of them.
