@@ -47,7 +47,11 @@ func TestADisturbedCellIsReadRightOrRejected(t *testing.T) {
 		list = append(list, disturbance{capital, `"` + amount + `"`, "invalid capital: " + amount + " in AuthorizedCapital"})
 	}
 	list = append(list, disturbance{capital, "1.23457E+11", "rounded amount: 1.23457E+11 in AuthorizedCapital"},
-		disturbance{capital, "1.2345E+11", "123450000000"}, disturbance{capital, "1.25005E+10", "12500500000"}, disturbance{capital, "1.23457E+5", "123457"})
+		disturbance{capital, "1.2345E+11", "123450000000"}, disturbance{capital, "1.25005E+10", "12500500000"}, disturbance{capital, "1.23457E+5", "123457"},
+		disturbance{capital, "1.23457e+005", "123457"}, disturbance{capital, "1.2345e+006", "1234500"}, disturbance{capital, "1.25678E+06", "1256780"})
+	for _, amount := range []string{"1.23457e+006", "1.23457e+06", "1.23457e+10", "1.23457E+011"} {
+		list = append(list, disturbance{capital, amount, "rounded amount: " + amount + " in AuthorizedCapital"})
+	}
 	for _, amount := range []string{"Rs. 1,00,000", "₹1,00,000.00", "1,00,000/-", "INR 100000"} {
 		list = append(list, disturbance{capital, `"` + amount + `"`, "100000"})
 	}

@@ -428,6 +428,13 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 			"most capitals of its companies are less than 1000: is AuthorizedCapital in lakhs or crores? Write whole rupees"},
 		"rounded capitals": {func(_ int, row []string) { row[6], row[7] = "1.21E+06", "5.00E+05" },
 			"its amounts are rounded, as 5.00E+05 in PaidupCapital: give the column the format of a number"},
+		"rounded capitals of a program": {func(_ int, row []string) {
+			row[6], row[7] = "1.2e+006", "5.0e+005"
+			if row[0] > "U55101GA2000" {
+				row[6] = "1.0e+006"
+			}
+		},
+			"its amounts are rounded, as 5.0e+005 in PaidupCapital"},
 		"days from 1904": {func(i int, row []string) { row[8] = fmt.Sprintf("%d-01-%02d", 1986+i, 10+i%20) },
 			"have dates of another year than their CIN, as U55101GA2019PTC000030 of 2015-01-19: does CompanyRegistrationdate_date hold other dates"},
 		"days and months by a spreadsheet": {func(i int, row []string) {
@@ -708,8 +715,9 @@ func TestSomeUnlikelyValuesAreTaken(t *testing.T) {
 				row[6], row[7] = "1.25E+07", "1.50000E+05"
 			}
 		},
-		"no capitals":             func(_ int, row []string) { row[6], row[7] = "0.00", "0.00" },
-		"states by their numbers": func(_ int, row []string) { row[12] = "30" },
+		"a format that shows all digits": func(_ int, row []string) { row[6], row[7] = "1.00E+06", "1.00E+05" },
+		"no capitals":                    func(_ int, row []string) { row[6], row[7] = "0.00", "0.00" },
+		"states by their numbers":        func(_ int, row []string) { row[12] = "30" },
 	} {
 		w := newFixture(t)
 		f := w.text("2025-05-05", changedCompanies(change))

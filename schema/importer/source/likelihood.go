@@ -19,8 +19,14 @@ type likelihood struct {
 	company             string            // one of otherYears: its CIN and date
 	daysOfYears         int               // those of otherYears whose day is the CIN's year
 	swapped             string            // one of daysOfYears, in the form of company
-	rounded             int               // amounts in a format that shows fewer digits than they have
-	roundedAs           string            // one of rounded, and its column
+	fixed               [16]fixedAmounts  // by how many decimals the format shows
+}
+
+// fixedAmounts counts amounts in a format that shows all with so many digits. The last one is a zero, or any other: shorter ways to write a
+// number lack the zero, and an amount with another last digit hardly ends there.
+type fixedAmounts struct {
+	zeros, others int
+	example       string // one of zeros, and its column
 }
 
 // strangeness counts rows, those of them with a value in a column, and those whose value hardly belongs there.
@@ -118,11 +124,8 @@ func valueOf(text string) string {
 // noteAmount counts a capital or a contribution. It is strange if it is above 0 and less than small.
 func (l *likelihood) noteAmount(s *sheet, f field, amount record.Value, small int64) {
 	value := ""
-	if text := s.cell(f); strings.Contains(text, "E+") {
-		if form := fixedForm.FindStringSubmatch(text); form != nil && smallNumber(form[2]) > len(form[1])+1 {
-			l.rounded++
-			l.roundedAs = strings.TrimSpace(text) + " in " + s.column(f)
-		}
+	if text := s.cell(f); strings.Contains(text, "+") {
+		l.noteFixed(s, f, strings.TrimSpace(text))
 	}
 	if amount.Kind == record.Number && amount.Int > 0 {
 		value = "small"
@@ -130,9 +133,35 @@ func (l *likelihood) noteAmount(s *sheet, f field, amount record.Value, small in
 	l.strange[f].note(value, amount.Int < small)
 }
 
-// fixedForm matches an amount in a format of spreadsheets that shows each with so many digits, as 5.00E+05: it has a last zero, which shorter
-// ways to write the number lack. Where the format shows fewer digits than an amount has, the others are lost.
-var fixedForm = regexp.MustCompile(`^\s*\d\.(\d+)0E\+(\d\d)\s*$`)
+// noteFixed counts an amount in a format such as 5.00E+05 if it may have more digits than the format shows.
+func (l *likelihood) noteFixed(s *sheet, f field, text string) {
+	form := fixedForm.FindStringSubmatch(text)
+	if form == nil || len(form[1]) >= min(len(l.fixed), smallNumber(form[2])) {
+		return
+	}
+	count := &l.fixed[len(form[1])]
+	if !strings.HasSuffix(form[1], "0") {
+		count.others++
+		return
+	}
+	count.zeros++
+	count.example = text + " in " + s.column(f)
+}
+
+// fixedForm matches an amount as spreadsheets and programs write it with an exponent: its decimals, and the exponent.
+var fixedForm = regexp.MustCompile(`^\d\.(\d+)[Ee]\+0?(\d\d)$`)
+
+// checkFixed fails if a tenth of the amounts, 20 at least, end in a zero in a format that shows fewer digits than one of them has: the
+// format rounded the others too.
+func (l *likelihood) checkFixed() error {
+	amounts := l.strange[fieldAuthorized].values + l.strange[fieldPaidUp].values + l.strange[fieldContribution].values
+	for _, c := range l.fixed {
+		if c.zeros >= fewestRows && c.others > 0 && fewOf*(c.zeros+c.others) >= amounts {
+			return fmt.Errorf("its amounts are rounded, as %s: give the column the format of a number in the spreadsheet, and export it again", c.example)
+		}
+	}
+	return nil
+}
 
 // noteState counts the text of the state's column, from which state was read. It is strange if it has letters and can't
 // be a state, or if it is unknown while the address has a known state, or the column of the city has one.
@@ -223,8 +252,6 @@ func (l *likelihood) check(s *sheet) error {
 		}
 	}
 	switch {
-	case l.rounded >= fewestRows:
-		return fmt.Errorf("its amounts are rounded, as %s: give the column the format of a number in the spreadsheet, and export it again", l.roundedAs)
 	case l.capitals >= fewestRows && 2*l.paidAbove > l.capitals:
 		return fmt.Errorf("the paid-up capital of most of its companies is above the authorised one: are the columns %s and %s swapped?",
 			s.column(fieldAuthorized), s.column(fieldPaidUp))
@@ -235,5 +262,5 @@ func (l *likelihood) check(s *sheet) error {
 		return fmt.Errorf("many of its companies have dates whose day is the year of their CIN, as %s: a spreadsheet took DD-MM-YY in %s for "+
 			"YY-MM-DD; import the file as it was before", l.swapped, s.column(fieldDate))
 	}
-	return nil
+	return l.checkFixed()
 }

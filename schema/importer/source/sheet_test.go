@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
 	"strings"
@@ -116,5 +117,30 @@ func TestAWideRowIsSoonKnownToBeNoHeader(t *testing.T) {
 		wide := row{raw: first + strings.Repeat(",ab", columns)}
 		allocations := testing.AllocsPerRun(1, func() { require.NoError(t, s.asHeader(wide)) })
 		require.Less(t, allocations, float64(columns), first)
+	}
+}
+
+// TestAFewRoundedAmountsEndNoRun: the others of the file are whole.
+func TestAFewRoundedAmountsEndNoRun(t *testing.T) {
+	for whole, want := range map[int]string{100: "its amounts are rounded, as 5.00E+05 in AuthorizedCapital", 250: ""} {
+		text := strings.Builder{}
+		for i := range whole + 21 {
+			amount := "500000"
+			switch {
+			case i < 20:
+				amount = "5.00E+05"
+			case i == 20:
+				amount = "1.21E+06"
+			}
+			fmt.Fprintf(&text, "U55101GA2006PTC%06d,A%d LIMITED,Active,%s,2006-02-23,,Unlisted\n", i, i, amount)
+		}
+		out := newOutlet(0, func() int64 { return 0 }, func(*Batch) error { return nil })
+		s, err := newSheet(strings.NewReader(companyHeader+text.String()), "2025-01-01", out, NewOffices())
+		require.NoError(t, err)
+		if err = s.run(); want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
 	}
 }

@@ -311,8 +311,9 @@ func parseCapital(s string) (record.Value, error) {
 }
 
 // shortened matches an amount of 12 digits and more as spreadsheets show one in a cell without a format: of 123456789012 they leave 1.23457E+11.
-// An amount that has fewer digits before its zeros has less than five decimals there.
-var shortened = regexp.MustCompile(`^\d\.\d{5}E\+1[1-9]$`)
+// In small letters, programs (%g of C) leave as many digits of one of 7 and more. An amount that has fewer digits before its zeros has
+// less than five decimals there.
+var shortened = regexp.MustCompile(`^\d\.\d{5}(E\+0?1[1-9]|e\+0?(0[6-9]|1\d))$`)
 
 // withoutRupees cuts off what marks an amount as one in rupees, before or after it, and the words of a cheque.
 func withoutRupees(s string) string {
