@@ -65,13 +65,13 @@ func (r *rowReader) next() (row, error) {
 			return row{line: first, raw: text}, err
 		}
 		if separator, open := r.opened(text); open {
-			text, err = r.joinQuoted(text, separator, cutToQuote)
+			text, err = r.joinQuoted(text, separator)
 			if err != nil && separator == r.separator {
 				return row{line: first, raw: text}, err
 			}
 		} else if r.columns > 0 && strings.Contains(text, ` "`) && isOpen(text, r.separator, cutBlanks) {
 			cutOff := r.cutOff
-			if text, err = r.joinQuoted(text, r.separator, cutBlanks); err != nil { // the quote is a part of the value
+			if text, err = r.joinQuoted(text, r.separator); err != nil { // the quote is a part of the value
 				r.cutOff = cutOff
 			}
 		}
@@ -92,14 +92,19 @@ func (r *rowReader) hasColumns(text string) bool {
 
 // joinQuoted adds lines to a row until its quoted field is closed. If the field never closes, or the row then does not
 // fit the header, or the closing quote does not end the field, then the quote was a stray one: the lines after the
-// first are queued, to be read as rows of their own.
-func (r *rowReader) joinQuoted(first string, separator byte, begin func(string, byte) string) (string, error) {
+// first are queued, to be read as rows of their own. So was one with a blank before it if a line after it may be a row.
+func (r *rowReader) joinQuoted(first string, separator byte) (string, error) {
 	start, text, ahead := r.line, first, []line(nil)
-	body, _ := openField(first, separator, begin)
+	begin := cutToQuote
+	body, isQuoted := openField(first, separator, begin)
+	if !isQuoted {
+		begin = cutBlanks
+		body, _ = openField(first, separator, begin)
+	}
 	for len(ahead) < maxRowLines-1 && len(text) < maxRowBytes {
 		next, err := r.readLine()
 		ahead = append(ahead, line{next, err, r.cutOff})
-		if err != nil {
+		if err != nil || !isQuoted && len(splitFields(next, separator, nil)) >= r.needed {
 			break
 		}
 		text += "\n" + next

@@ -76,6 +76,22 @@ func TestAValueOfSeveralLinesMayHaveABlankBeforeItsQuote(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
+// TestAQuoteAfterABlankTakesNoRow: such a quote may be a stray one, and what follows a row as it should be.
+func TestAQuoteAfterABlankTakesNoRow(t *testing.T) {
+	for _, text := range []string{"1, \"SHANTI\n2,PLOT 12\"", "1, \"SHANTI\n2,PLOT 12\n3\"", "1, \"SHANTI\n2,PLOT, 12\"", "1, \"a\nb\"\n2,c"} {
+		rows := newRowReader(strings.NewReader(text))
+		rows.columns, rows.needed = 2, 2
+		first, err := rows.next()
+		require.NoError(t, err)
+		if text[4] == 'S' {
+			require.Equal(t, []string{"1", ` "SHANTI`}, first.fields)
+		}
+		second, err := rows.next()
+		require.NoError(t, err)
+		require.Equal(t, "2", second.fields[0])
+	}
+}
+
 // TestABackslashBeforeADoubledQuoteIsPartOfTheValue (RFC 4180), unless the value had a quote behind a backslash before.
 func TestABackslashBeforeADoubledQuoteIsPartOfTheValue(t *testing.T) {
 	fields := []string{`B\", WARD 3`, "C\\\"\nD", `E\"`}
