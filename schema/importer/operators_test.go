@@ -221,6 +221,9 @@ func TestTheLineEndsOfXLSXAreBlanks(t *testing.T) {
 	w := newFixture(t)
 	w.text("2025-05-05", headerA+strings.NewReplacer("RESORTS   ", "RESORTS_x000D_\n", "403516-India", "403516-India_x000d_").Replace(strings.Replace(rowA, "MADE-UP RESORTS   PRIVATE LIMITED", "\"MADE-UP RESORTS   PRIVATE LIMITED\"", 1)))
 	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
+	w = newFixture(t)
+	w.text("2025-05-05", strings.Replace(headerA, "CompanyName", "\"Company_x000D_\nName\"", 1)+strings.NewReplacer("MADE-UP RESORTS   PRIVATE LIMITED", "=\"MADE-UP RESORTS PRIVATE LIMITED\"_x000D_").Replace(rowA))
+	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
 }
 
 // TestPercentEncodedRowsAreReadAsTheyWere, each value of them.
@@ -229,6 +232,9 @@ func TestPercentEncodedRowsAreReadAsTheyWere(t *testing.T) {
 	f := w.text("2025-05-05", headerA+strings.ReplaceAll(rowA, " ", "%20"))
 	require.EqualValues(t, 1, f.New, f.First)
 	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
+	w = newFixture(t)
+	w.text("2025-05-05", headerA+strings.Replace(strings.ReplaceAll(rowA, " ", "%20"), "MADE-UP%20", " MADE-UP%20", 1))
+	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"), "a blank before a value")
 }
 
 // TestMarksOfTextsAndEntitiesAreNoPartOfValues: some programs write an apostrophe before each text, or before what would be a formula.
@@ -506,7 +512,8 @@ func TestSwappedColumnsOfCityAndStateEndTheRun(t *testing.T) {
 		"llpin,llp_name,status,incorporation_date,":                "ABD-%04d,A LLP,Active,2020-01-01,",
 	} {
 		for columns, want := range map[string]string{
-			"Maharashtra,Pune": `are like "Pune": is state the column of something else?`, "Pune,Maharashtra": "", "Pune,Vidarbha": "", "Delhi,Vidarbha": "",
+			"Maharashtra,Pune": `are like "Pune": is state the column of something else?`, "Maharashtra (MH),Pune": `like "Pune"`, "Goa State,Pune": `like "Pune"`, "30-Goa,Pune": `like "Pune"`,
+			"Pune,Maharashtra": "", "Pune,Vidarbha": "", "Delhi,Vidarbha": "",
 		} {
 			text := header + "city,state\n"
 			for i := range 25 {
@@ -589,6 +596,17 @@ func TestADirectoryWithItsOfficesAndDistrictsSwappedEndsTheRun(t *testing.T) {
 		}
 		require.ErrorContains(t, err, want)
 		require.Empty(t, w.registryFiles())
+	}
+}
+
+// TestTheNamesOfOfficesCostNoRow: they are only looked at.
+func TestTheNamesOfOfficesCostNoRow(t *testing.T) {
+	for _, text := range []string{
+		"Pincode,District,StateName,OfficeName\n403516,North Goa,Goa", "Pincode,District,StateName,Office Name,OfficeName\n403516,North Goa,Goa,Calangute,Calangute S.O\n",
+	} {
+		w := newFixture(t)
+		w.run("2025-05-05", w.file(text), w.file(headerA+rowA))
+		require.Equal(t, "North Goa", w.row("SELECT district FROM pincode"))
 	}
 }
 

@@ -226,14 +226,18 @@ var contactFormat = &format{
 	},
 }
 
+// onlyChecked are the fields that give no value: they say whether others have theirs. A row may lack them.
+var onlyChecked = []field{fieldOffice}
+
 var PincodeFormat = &format{
 	Name:     "post offices",
 	required: []field{fieldPincode, fieldDistrict, fieldState},
 	take:     takeOffice,
-	blankEnd: []field{fieldOffice},
+	blankEnd: onlyChecked,
 	columns: map[string]field{
-		"officename": fieldOffice, "pincode": fieldPincode, "district": fieldDistrict, "districtname": fieldDistrict, "statename": fieldState,
+		"pincode": fieldPincode, "district": fieldDistrict, "districtname": fieldDistrict, "statename": fieldState,
 	},
+	spare: map[string]field{"officename": fieldOffice},
 }
 
 // documentFormat is JSON: it is recognised by its first character.
@@ -519,10 +523,10 @@ func named(columns map[string]field, name string) (field, bool) {
 	return meaning, ok && (meaning == fieldAuthorized || meaning == fieldPaidUp || meaning == fieldContribution)
 }
 
-// needed is how many fields a row must have, given the column of each field.
-func (f *format) needed(places []int) (columns int) {
+// needed is how many fields a row must have, given the column of each field, for all fields but some.
+func needed(places []int, but []field) (columns int) {
 	for of, place := range places {
-		if !slices.Contains(f.blankEnd, field(of)) {
+		if !slices.Contains(but, field(of)) {
 			columns = max(columns, place+1)
 		}
 	}

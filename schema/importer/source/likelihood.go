@@ -166,12 +166,17 @@ func (l *likelihood) checkFixed() error {
 // noteState counts the text of the state's column, from which state was read. It is strange if it has letters and can't
 // be a state, or if it is unknown while the address has a known state, or the column of the city has one.
 func (l *likelihood) noteState(text string, state record.Value, a address, city string) {
-	cityState := states[squash(city)]
-	isOther := states[squash(state.Text)] == "" && (a.state.Kind != record.Null || cityState != "" && !cityStates[cityState])
+	isOther := states[squash(state.Text)] == "" && (a.state.Kind != record.Null || isOtherState(city))
 	if state.Kind == record.Null {
 		isOther = strings.ContainsFunc(text, unicode.IsLetter)
 	}
 	l.strange[fieldState].note(valueOf(text), isOther)
+}
+
+// isOtherState reports whether the text of a city's column is the name of a state, and of no city.
+func isOtherState(city string) bool {
+	name := stateName(city).Text
+	return states[squash(name)] != "" && !cityStates[name]
 }
 
 // postalWords end the names of what offices belong to, and in some directories those of the offices. Of the official 157,191 offices

@@ -72,7 +72,7 @@ func (s *sheet) takeHeader(raw string) (err error) {
 			s.header, s.format, s.places, err = header, format, places, unknown
 		}
 		if unknown == nil {
-			s.rows.separator, s.rows.columns, s.rows.needed = separator, len(header), format.needed(places)
+			s.rows.separator, s.rows.columns, s.rows.needed = separator, len(header), needed(places, format.blankEnd)
 			if at := places[fieldDate]; at >= 0 {
 				s.dates.order.form = formOf(header[at])
 			}
@@ -87,7 +87,7 @@ var columnNumber = regexp.MustCompile(`^\s*(\(\d{1,2}\)|\d{1,2}[.)])`)
 
 // columnNames splits a header, and leaves out the numbers of the columns if all have one.
 func columnNames(raw string, separator byte) []string {
-	header := toUTF8(splitFields(raw, separator, nil))
+	header := toUTF8(splitFields(sheetLineEnds.Replace(raw), separator, nil))
 	if slices.ContainsFunc(header, func(name string) bool { return strings.TrimSpace(name) != "" && !columnNumber.MatchString(name) }) {
 		return header
 	}
@@ -262,7 +262,7 @@ func (s *sheet) settle(r row, err error) error {
 // fits reports whether the row has a field for every column that is read, blankEnd aside, and nothing after the last
 // column.
 func (s *sheet) fits() bool {
-	if len(s.fields) < s.rows.needed || s.rows.cutOff && slices.Max(s.places) >= len(s.fields) {
+	if len(s.fields) < s.rows.needed || s.rows.cutOff && len(s.fields) < needed(s.places, onlyChecked) {
 		return false
 	}
 	for i := len(s.header); i < len(s.fields); i++ {
@@ -277,10 +277,11 @@ func (s *sheet) fits() bool {
 // has no such column or the row lacks it. The formula ="text", which makes a spreadsheet keep text unchanged, is read as
 // that text.
 func (s *sheet) get(f field) string {
-	value := strings.TrimSpace(withoutEntities(percentDecoded(s.cell(f))))
+	value := withoutEntities(percentDecoded(strings.TrimSpace(s.cell(f))))
 	if strings.Contains(value, "_x000") {
 		value = sheetLineEnds.Replace(value)
 	}
+	value = strings.TrimSpace(value)
 	if s.hasMark(value) {
 		value = value[1:]
 	}
