@@ -207,7 +207,7 @@ func (c *centre) intrude() {
 	s.settleTime(begun)
 	ledger.Close()
 	access.Close()
-	if w.session.failed > failed || h.failed > 0 { // the first may have been silent
+	if w.session.disturbed(failed, begun) || h.failed > 0 { // the first may have been silent
 		c.end(&c.current)
 		return
 	}

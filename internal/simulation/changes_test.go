@@ -163,7 +163,7 @@ func (s *sim) askBoth(w *writerProcess, changes ...*change) {
 	s.settleTime(begun)
 	s.centre.checkProcess(w)
 	for i, c := range changes {
-		if w == s.centre.current && w.session.failed == failed {
+		if w == s.centre.current && !w.session.disturbed(failed, begun) {
 			s.must(errs[i], "an operator's call is refused")
 		}
 		if errs[i] != nil && told[i].Before(w.session.hungUntil) && s.effects(c) > 0 {

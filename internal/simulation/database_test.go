@@ -221,6 +221,12 @@ type session struct {
 // faulty decides whether a fault happens, on average once in oneIn calls.
 func (h *session) faulty(oneIn int) bool { return !h.sim.calm && h.random.IntN(oneIn) == 0 }
 
+// disturbed reports whether something failed in a call that began at a time, or a statement of one before still hung
+// then. before is what failed counted at the beginning.
+func (h *session) disturbed(before int, begun time.Time) bool {
+	return h.failed > before || begun.Before(h.hungUntil)
+}
+
 // access counts a statement, which may fail or be the process's last.
 func (h *session) access(ctx context.Context) error {
 	h.sim.pass()

@@ -246,11 +246,12 @@ func (c *centre) call(w *writerProcess, allowed error, act func(ctx context.Cont
 	c.sim.pass()
 	err := act(context.Background(), w.client)
 	took := c.sim.settleTime(begun)
-	if w.session.failed == before && took > projectionWait+promptly {
+	disturbed := w.session.disturbed(before, begun)
+	if !disturbed && took > projectionWait+promptly {
 		c.sim.fail("an operator waits %v for the writer", took)
 	}
 	c.sim.checkTold(w, accessFailed)
-	if w == c.current && w.session.failed == before && !(allowed != nil && errors.Is(err, allowed)) {
+	if w == c.current && !disturbed && !(allowed != nil && errors.Is(err, allowed)) {
 		c.sim.must(err, "an operator's call is refused")
 	}
 	c.checkProcess(w)

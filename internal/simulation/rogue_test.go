@@ -237,7 +237,7 @@ func (r *rogue) retire() {
 func (c *centre) post(w *writerProcess, token string, message []byte) (status int, body []byte) {
 	failed, begun := w.session.failed, time.Now()
 	answer := c.serve(w, token, message)
-	if took := c.sim.settleTime(begun); took > promptly && w.session.failed == failed {
+	if took := c.sim.settleTime(begun); took > promptly && !w.session.disturbed(failed, begun) {
 		c.sim.fail("an edge waits %v for the writer", took)
 	}
 	return answer.Code, answer.Body.Bytes()
