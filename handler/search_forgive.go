@@ -102,7 +102,7 @@ func (c *call) forgive(name string, limit int) answer {
 	}
 	like := names.NewSuggestions(query)
 	labels := alike(like, row[1].Text)
-	if len(labels) == 0 {
+	if like.Unsure() {
 		if further := like.FurtherTerms(); further != names.NoTerms {
 			if row, failure = c.read(forgivingStatement, furtherArgs(further)...); row == nil {
 				return failure

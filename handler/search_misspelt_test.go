@@ -243,6 +243,21 @@ func TestANameAmongOtherWordsIsSuggested(t *testing.T) {
 	})
 }
 
+// TestAGenericNameAmongTheWordsHidesNoOther, of which two words are wrong.
+func TestAGenericNameAmongTheWordsHidesNoOther(t *testing.T) {
+	queries := map[string]string{
+		"dsno cower and infrastructure limited":                   "DYNO POWER & INFRASTRUCTURE",
+		"magashaye gidhu ram food products private limited":       "MAHASHAYE BIDHU RAM FOOD PRODUCTS",
+		"State Bank of India vs Lander Vista and Infrastructure.": "AND INFRASTRUCTURE",
+		"to the attention of food products":                       "FOOD PRODUCTS",
+	}
+	s := newSearcher(t, named(queries))
+	for query, name := range queries {
+		_, suggested := s.search(t, query, 5)
+		require.Equal(t, 1, rankOf(name+" LIMITED", suggested), "%s: %s", query, suggested)
+	}
+}
+
 // TestTwoLettersMayBeOneThatWasMisread, in several words, beside words that have these two letters.
 func TestTwoLettersMayBeOneThatWasMisread(t *testing.T) {
 	requireSuggested(t, map[string]string{

@@ -21,6 +21,7 @@ type Suggestions struct {
 	others  []*Suggestions // the same for other wordings of the query
 	found   [MaxSuggestions]suggestion
 	count   int
+	sure    bool // a name is like the query, and not only a part of it
 	begun   few // the names that are not like the query, but begin with its first word
 	asTyped few // those that begin with its first word as it was typed
 	rest    few // those that have all other words in a row
@@ -151,6 +152,7 @@ func (s *Suggestions) Add(name, label string) {
 			cost, ok = other+i*costSite, true
 		}
 	}
+	s.sure = s.sure || ok
 	if !ok {
 		cost, ok = s.partCost(name)
 	}
@@ -204,6 +206,12 @@ func (s *Suggestions) begins(name string) bool {
 func beginsAs(name string, words []string) bool {
 	return len(words) > 1 && hasRunes(words[0], minFirst) && strings.HasPrefix(name, words[0]+" ") &&
 		slices.ContainsFunc(words[1:], isPlainWord)
+}
+
+// Unsure reports whether more names should be compared: none was like the query, or began with its first word or had all others. A part
+// of it may be a company's name by chance, such as Food Products.
+func (s *Suggestions) Unsure() bool {
+	return !s.sure && s.asTyped.suggested() == nil && s.begun.suggested() == nil && s.rest.suggested() == nil
 }
 
 // Labels returns the suggested names, best first. If none of them begins with the query's first word, names that do
