@@ -153,8 +153,8 @@ func (s *Suggestions) Add(name, label string) {
 		}
 	}
 	s.sure = s.sure || ok
-	if !ok {
-		cost, ok = s.partCost(name)
+	if other, also := s.partCost(name); also && (!ok || other < cost) {
+		cost, ok = other, true
 	}
 	if !ok {
 		s.addBegun(name, label)

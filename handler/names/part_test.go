@@ -45,3 +45,11 @@ func TestAPartComesAfterWhatIsLikeTheQuery(t *testing.T) {
 	s.Add("golden harvest food delhi limited", "LIKE")
 	require.Equal(t, []string{"LIKE", "LONGER PART", "PART"}, s.Labels())
 }
+
+// TestALongerNameAmongTheWordsComesFirst, also if it counts for more as one that lacks two words.
+func TestALongerNameAmongTheWordsComesFirst(t *testing.T) {
+	s := NewSuggestions("sumptuous food products new delhi")
+	s.Add("food products private limited", "PART")
+	s.Add("sumptuous food products private limited", "LONGER PART")
+	require.Equal(t, []string{"LONGER PART", "PART"}, s.Labels())
+}
