@@ -226,8 +226,9 @@ func (s *Suggestions) Labels() []string {
 		return labels
 	}
 	begun := append(s.asTyped.suggested(), s.begun.suggested()...)
-	if s.count == 0 && len(begun) == 0 {
-		return append(labels, s.rest.suggested()...)
+	if !s.sure && len(begun) == 0 {
+		labels = slices.Insert(labels, 0, s.rest.suggested()...)
+		return labels[:min(len(labels), MaxSuggestions)]
 	}
 	labels = labels[:min(s.count, MaxSuggestions-min(1, len(begun)))]
 	return append(labels, begun[:min(len(begun), MaxSuggestions-len(labels))]...)

@@ -53,3 +53,15 @@ func TestALongerNameAmongTheWordsComesFirst(t *testing.T) {
 	s.Add("sumptuous food products private limited", "LONGER PART")
 	require.Equal(t, []string{"LONGER PART", "PART"}, s.Labels())
 }
+
+// TestNamesThatHaveAllWordsButTheFirstComeBeforeAPart, and are three with it.
+func TestNamesThatHaveAllWordsButTheFirstComeBeforeAPart(t *testing.T) {
+	s := NewSuggestions("zenith sky hawks aviation india private limited")
+	s.Add("aviation india private limited", "PART")
+	s.Add("hawks aviation limited", "ANOTHER PART")
+	s.Add("aditi sky hawks aviation india private limited", "REST")
+	require.Equal(t, []string{"REST", "PART", "ANOTHER PART"}, s.Labels())
+	s.Add("aditya sky hawks aviation india limited", "MORE REST")
+	require.Equal(t, []string{"REST", "MORE REST", "PART"}, s.Labels())
+	require.Equal(t, s.Labels(), s.Labels(), "they stay")
+}
