@@ -1,6 +1,7 @@
 package names
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -52,6 +53,17 @@ func TestALongerNameAmongTheWordsComesFirst(t *testing.T) {
 	s.Add("food products private limited", "PART")
 	s.Add("sumptuous food products private limited", "LONGER PART")
 	require.Equal(t, []string{"LONGER PART", "PART"}, s.Labels())
+}
+
+// TestPartsLeaveTheOthersTheirShare: the names to compare are divided among the other expressions.
+func TestPartsLeaveTheOthersTheirShare(t *testing.T) {
+	for query, readings := range map[string]int{"zenith and m hospitality private limited": 1, "acme f00ds and hospitality goa": 2} {
+		terms, count := LikeTerms(query)
+		var list []string
+		require.NoError(t, json.Unmarshal([]byte(terms), &list))
+		require.Len(t, list, readings*count+1, query)
+		require.Contains(t, list[len(list)-1], markWhole)
+	}
 }
 
 // TestNamesThatHaveAllWordsButTheFirstComeBeforeAPart, and are three with it.

@@ -9,8 +9,8 @@ import (
 const maxSounds = 6
 
 // LikeTerms selects the names that are like a query, given in the form that Query made. It returns a JSON array of
-// expressions, of which a name matches at least one, and their number; for a query with two readings, the number for
-// its words as typed. They find a name
+// expressions, of which a name matches at least one, and the number of those that share the names to compare: all but the
+// last, for parts of the query, and of a query with two readings only those for its words as typed. They find a name
 //   - that has all words of the query but one and, if there is just one other, a word that begins or
 //     ends as the missing one does;
 //   - whose words begin as those of the query do: one with the same three letters, the others with
@@ -34,14 +34,13 @@ func LikeTerms(query string) (terms string, count int) {
 		return l.String(), l.count
 	}
 	words, typed := meant(query)
-	l.likeParts(partsOf(query))
 	l.like(words)
-	if typed == nil {
-		return l.String(), l.count
+	if count = l.count; typed != nil {
+		l.like(typed) // adds as many names as these words would find by themselves
+		count = l.count - count
 	}
-	others := l.count
-	l.like(typed) // adds as many names as these words would find by themselves
-	return l.String(), l.count - others
+	l.likeParts(partsOf(query)) // adds few, since they are whole names
+	return l.String(), count
 }
 
 // like asks for names that are like the words of a query.
