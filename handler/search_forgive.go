@@ -86,9 +86,17 @@ func furtherArgs(terms string) []Value {
 	return []Value{none, none, none, {Kind: Integer}, text(terms), {Kind: Integer, Int: furtherNames}, text("")}
 }
 
-// forgive searches once more for a name that was not found as it was typed. An empty answer may have
-// suggestions.
+// forgive searches once more for a name that was not found as it was typed, and then with its bars read as letters. An empty
+// answer may have suggestions.
 func (c *call) forgive(name string, limit int) answer {
+	a := c.forgiveAs(name, limit)
+	if read := names.BarsAsLetters(name); a.outcome == charge.NotFound && c.suggestions == "" && read != name {
+		return c.forgiveAs(read, limit)
+	}
+	return a
+}
+
+func (c *call) forgiveAs(name string, limit int) answer {
 	query := names.Query(name)
 	if utf8.RuneCountInString(name) <= prefixOnlyRunes || utf8.RuneCountInString(query) <= prefixOnlyRunes {
 		return nothing()

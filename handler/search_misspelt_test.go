@@ -266,6 +266,16 @@ func TestTwoLettersMayBeOneThatWasMisread(t *testing.T) {
 	})
 }
 
+// TestABarIsASeparatorBeforeItIsALetter: what is copied from a table has bars beside its cells.
+func TestABarIsASeparatorBeforeItIsALetter(t *testing.T) {
+	s := newSearcher(t, named(map[string]string{"": "ACME FOODS", " ": "GLOBAL PANEL"}))
+	for _, query := range []string{"acme foods limited|", "|acme foods|", "acme|foods", "g|obal pane|"} {
+		require.NotEqual(t, "[]", s.find(t, query, 5), query)
+	}
+	_, suggested := s.search(t, "acme foods|goa", 5)
+	require.Equal(t, `"ACME FOODS LIMITED"`, suggested)
+}
+
 // TestLettersMayBeWrittenAsTheWordsThatTheySoundLike, as a telephone's voice input does.
 func TestLettersMayBeWrittenAsTheWordsThatTheySoundLike(t *testing.T) {
 	requireSuggested(t, map[string]string{"bee see eye alloys": "B C I ALLOYS", "vee are ess consultants": "V R S CONSULTANTS", "tea you marketing": "T U MARKETING",

@@ -19,9 +19,6 @@ func fold(s string) string {
 				i += len("m/s")
 				continue
 			}
-			if c == '|' && isEll(s, i) {
-				c = 'l'
-			}
 			if c != '-' || !endsInCo(b) {
 				b = appendASCII(b, c)
 			}
@@ -53,12 +50,6 @@ func isMessrs(s string, i int) bool {
 		return false
 	}
 	return (i == 0 || !isWordByte(s[i-1])) && (len(s) == i+3 || !isWordByte(s[i+3]))
-}
-
-// isEll reports whether the bar at i is an "l" that was misread: before a small letter, or behind one at the end of a word.
-func isEll(s string, i int) bool {
-	small := func(i int) bool { return i >= 0 && i < len(s) && s[i] >= 'a' && s[i] <= 'z' }
-	return small(i+1) || small(i-1) && (i+1 == len(s) || !isWordByte(s[i+1]))
 }
 
 // endsInCo reports whether the last word of b is "co", as before the hyphen of

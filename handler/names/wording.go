@@ -96,6 +96,19 @@ func lookAlike(words []string) []string {
 	return strings.Split(other, " ")
 }
 
+// BarsAsLetters returns a name as it was typed, with an l in place of each bar that a scanner may have misread: before a small letter, or
+// behind one at the end of a word.
+func BarsAsLetters(typed string) string {
+	b := []byte(typed)
+	small := func(i int) bool { return i >= 0 && i < len(b) && b[i] >= 'a' && b[i] <= 'z' }
+	for i, c := range b {
+		if c == '|' && (small(i+1) || small(i-1) && (i+1 == len(b) || !isWordByte(b[i+1]))) {
+			b[i] = 'l'
+		}
+	}
+	return string(b)
+}
+
 func startsWith(words, begin []string) bool {
 	return len(words) >= len(begin) && slices.Equal(words[:len(begin)], begin)
 }

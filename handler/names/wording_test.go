@@ -128,3 +128,12 @@ func TestAnAnusvaraBeforeALabialIsM(t *testing.T) {
 		require.Equal(t, latin, got)
 	}
 }
+
+func TestABarBesideASmallLetterMayBeAnL(t *testing.T) {
+	for typed, want := range map[string]string{
+		"cerea|s |td": "cereals ltd", "g|obal pane|, a||ied": "global panel, allied", "pane|": "panel", "|acme|": "lacmel",
+		"ACME|GOA|Acme | home|1": "ACME|GOA|Acme | home|1", "acme": "acme", "": "",
+	} {
+		require.Equal(t, want, BarsAsLetters(typed))
+	}
+}
