@@ -1,6 +1,9 @@
 package names
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A part of a query is words in a row that may be a whole name among others, spaces ignored: the party of a lawsuit, a
 // line of a form, a payment or a list, the name of a file or an account.
@@ -13,7 +16,8 @@ type part struct {
 const (
 	// minPart is the least length of a part, in bytes: a name is longer than most words that may stand about one.
 	minPart = 9
-	// maxParts bounds them. Each is looked up in the index, and 64 cover a query of about 20 words.
+	// maxParts bounds them, since each is looked up in the index. The words of a query share them, so that a name at its end has some,
+	// too: of 20 words each begins at least three, which are names of two to four words.
 	maxParts = 64
 )
 
@@ -21,8 +25,8 @@ const (
 func partsOf(query string) (parts []part) {
 	words := strings.Split(query, " ")
 	for from := range words {
-		text := ""
-		for to := from; to < len(words) && len(text) < wholeLen; to++ {
+		text, share := "", (maxParts-len(parts)+len(words)-from-1)/(len(words)-from)
+		for to := from; to < len(words) && len(text) < wholeLen && share > 0; to++ {
 			if w := words[to]; w != private && w != limited {
 				text += w
 			}
@@ -33,10 +37,14 @@ func partsOf(query string) (parts []part) {
 			if to == from {
 				p.word = text
 			}
-			parts = append(parts, p)
-			if len(parts) == maxParts {
-				return parts
+			if at := slices.IndexFunc(parts, func(other part) bool { return other.text == p.text }); at >= 0 {
+				if p.left < parts[at].left { // it has its legal ending behind it
+					parts[at] = p
+				}
+				continue
 			}
+			parts = append(parts, p)
+			share--
 		}
 	}
 	return parts

@@ -2,6 +2,7 @@ package names
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -19,8 +20,29 @@ func TestPartsOfAQuery(t *testing.T) {
 	require.Empty(t, texts("acmefoodsandsons"), "it is one word")
 	require.Contains(t, texts("to acme foods private limited vs goa"), "acmefoods", "without its legal ending")
 	require.Contains(t, texts("to "+strings.Repeat("acme ", 9)+"goa"), strings.Repeat("acme", 8), "as long as the term of a name")
-	for _, query := range []string{strings.Repeat("acme foods ", 20), strings.TrimSpace(strings.Repeat("1 2 ", 50))} {
-		require.Len(t, partsOf(query), maxParts, query)
+	require.Equal(t, []string{"acmefoods"}, texts("acme foods private limited to"), "once")
+	require.LessOrEqual(t, len(partsOf(manyWords(40))), maxParts)
+	require.Len(t, partsOf(manyWords(400)), maxParts)
+}
+
+// manyWords returns words that differ.
+func manyWords(n int) string {
+	var words []string
+	for i := range n {
+		words = append(words, "word"+strconv.Itoa(i))
+	}
+	return strings.Join(words, " ")
+}
+
+// TestPartsAreSharedByAllWords: a name at the end of a long query has some, too.
+func TestPartsAreSharedByAllWords(t *testing.T) {
+	for _, query := range []string{
+		"in the matter of the petition under section 7 of the ibc 2016 filed by state bank of india against perfect cookwares limited",
+		manyWords(18) + " perfect cookwares",
+		strings.Repeat("acme foods ", 30) + "perfect cookwares",
+	} {
+		_, ok := NewSuggestions(query).partCost("perfect cookwares private limited")
+		require.True(t, ok, query)
 	}
 }
 
