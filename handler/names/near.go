@@ -22,9 +22,9 @@ type Suggestions struct {
 	found   [MaxSuggestions]suggestion
 	count   int
 	sure    bool // a name is like the query, and not only a part of it
-	begun   few // the names that are not like the query, but begin with its first word
-	asTyped few // those that begin with its first word as it was typed
-	rest    few // those that have all other words in a row
+	begun   few  // the names that are not like the query, but begin with its first word
+	asTyped few  // those that begin with its first word as it was typed
+	rest    few  // those that have all other words in a row
 }
 
 // MaxSuggestions is how many names are suggested.

@@ -9,8 +9,8 @@ import (
 // line of a form, a payment or a list, the name of a file or an account.
 type part struct {
 	text string
-	left int // how many words of the query it leaves out
-	word string
+	left int    // how many words of the query it leaves out
+	word string // itself, if it is one word of the query without a legal ending
 }
 
 const (
@@ -51,7 +51,7 @@ func partsOf(query string) (parts []part) {
 }
 
 // partCost is the cost of a name that is a part of the query. It reports false for any other name, and for a name of
-// one word that is one of the query's.
+// one word that is one of the query's, unless it has a legal ending there.
 func (s *Suggestions) partCost(name string) (sum int, ok bool) {
 	if s.parts == nil {
 		return 0, false

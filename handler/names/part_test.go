@@ -58,6 +58,13 @@ func TestAPartIsAWholeNameAlone(t *testing.T) {
 	}
 	_, ok := NewSuggestions("goldenharvest").partCost("golden harvest limited")
 	require.False(t, ok, "the search finds it")
+	for query, suggested := range map[string]bool{
+		"goldenharvest private limited vs goa": true, "to goldenharvest limited": true, "private goldenharvest limited goa": true,
+		"to goldenharvest of goa limited": false, "goldenharvest vs goa": false,
+	} {
+		_, ok = NewSuggestions(query).partCost("goldenharvest limited")
+		require.Equal(t, suggested, ok, query)
+	}
 }
 
 // TestAPartComesAfterWhatIsLikeTheQuery, and more of it before less.
