@@ -77,13 +77,18 @@ func forgivingArgs(query string, limit int) []Value {
 	}
 }
 
-// furtherNames is how many names of each further expression are compared if none of the first ones is like the query.
-const furtherNames = 60
+// If none of the first names is like the query, at most furtherNames of each further expression are compared, and about
+// allFurtherNames of all: a query that a scanner misread has some twenty more.
+const (
+	furtherNames    = 60
+	allFurtherNames = 2 * nearNames
+)
 
 // furtherArgs are the parameters of forgivingStatement that select names to compare, and no matches.
-func furtherArgs(terms string) []Value {
+func furtherArgs(terms string, count int) []Value {
 	none := text(names.NoTerms)
-	return []Value{none, none, none, {Kind: Integer}, text(terms), {Kind: Integer, Int: furtherNames}, text("")}
+	each := min(furtherNames, allFurtherNames/count)
+	return []Value{none, none, none, {Kind: Integer}, text(terms), {Kind: Integer, Int: int64(each)}, text("")}
 }
 
 // forgive searches once more for a name that was not found as it was typed, and then with its bars read as letters. An empty
@@ -111,8 +116,8 @@ func (c *call) forgiveAs(name string, limit int) answer {
 	like := names.NewSuggestions(query)
 	labels := alike(like, row[1].Text)
 	if like.Unsure() {
-		if further := like.FurtherTerms(); further != names.NoTerms {
-			if row, failure = c.read(forgivingStatement, furtherArgs(further)...); row == nil {
+		if further, count := like.FurtherTerms(); count > 0 {
+			if row, failure = c.read(forgivingStatement, furtherArgs(further, count)...); row == nil {
 				return failure
 			}
 			labels = alike(like, row[1].Text)

@@ -107,6 +107,22 @@ func TestNamesAreComparedInEqualParts(t *testing.T) {
 	}
 }
 
+// TestFewFurtherNamesAreCompared, also for a query that is read as a scanner may have misread it.
+func TestFewFurtherNamesAreCompared(t *testing.T) {
+	for query, misread := range map[string]bool{"tata stele": false, "autohoome mktg of goa": false, "rightholidayhmoes": false, "rnodern clinic furniture vvorks": true} {
+		b := newBench()
+		b.registry.rows[searchStatement][1], b.registry.rows[forgivingStatement][1] = text("[]"), text("[]")
+		b.registry.rows[forgivingStatement][2] = Value{}
+		b.get("/v1/search/companies?name=" + strings.ReplaceAll(query, " ", "+"))
+		require.Equal(t, forgivingStatement, b.registry.asked[2], query)
+		args := b.registry.args[2]
+		var expressions []string
+		require.NoError(t, json.Unmarshal([]byte(args[4].Text), &expressions))
+		require.Equal(t, misread, args[5].Int < 60, query)
+		require.LessOrEqual(t, int(args[5].Int)*len(expressions), 480, query)
+	}
+}
+
 // TestTheSandboxSeesMaskedContacts, and live keys whole ones.
 func TestTheSandboxSeesMaskedContacts(t *testing.T) {
 	b := newBench()

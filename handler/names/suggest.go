@@ -114,15 +114,15 @@ func (l *list) likeWord(word string) {
 }
 
 // FurtherTerms selects names that are less like the query, to compare if none that LikeTerms selects is alike. It
-// returns a JSON array of expressions, NoTerms if there are none. They find a name
+// returns a JSON array of expressions, NoTerms if there are none, and their number. They find a name
 //   - whose first word is like the first of several, or like the first two joined, and that has a word
 //     like the next one, so that both may be wrong;
 //   - that has parts of a query of one word, or of two or three as one, spaces ignored: they are the name, or two of
 //     its words, joined and misspelt.
 //   - that is like the query as a bad photo may show it; see lookAlike. From then on, names are compared with that, too.
-func (s *Suggestions) FurtherTerms() string {
+func (s *Suggestions) FurtherTerms() (terms string, count int) {
 	if s.heard {
-		return NoTerms
+		return NoTerms, 0
 	}
 	var l list
 	l.further(s.words)
@@ -132,7 +132,7 @@ func (s *Suggestions) FurtherTerms() string {
 		s.addWording(words)
 		l.like(words)
 	}
-	return l.String()
+	return l.String(), l.count
 }
 
 func (l *list) further(words []string) {
