@@ -39,7 +39,7 @@ class Client:
 
     base_url     the address of the service, without /v1
     api_key      a live key, or SANDBOX_KEY
-    timeout      seconds that one attempt may take, from connecting to the last byte
+    timeout      seconds for connecting to each address of the service, and then for one attempt's answer, to its last byte
     max_retries  how often a call is repeated at most; 0 for never
     max_wait     the longest pause before a retry in seconds. When the service asks for a longer one
                  (a monthly volume that is used up), its error is raised at once
@@ -164,8 +164,11 @@ class Client:
 
     def _exchange(self, target: str, key: str) -> Tuple[int, http.client.HTTPMessage, bytes]:
         connection = self._connection()
-        connection.response_class = functools.partial(_FinalResponse, time.monotonic() + self._timeout)  # type: ignore[assignment]
         try:
+            if connection.sock is None:
+                connection.connect()  # may wait for several addresses, before the time of the answer begins
+            until = time.monotonic() + self._timeout
+            connection.response_class = functools.partial(_FinalResponse, until)  # type: ignore[assignment]
             connection.request("GET", self._prefix + target, headers={**self._headers, "Idempotency-Key": key})
             response = connection.getresponse()
             body = response.read(_MAX_BODY + 1)

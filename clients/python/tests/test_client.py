@@ -1,5 +1,6 @@
 """Run by `python3 -m unittest discover -s tests` in clients/python."""
 
+import contextlib
 import email.utils
 import os
 import pickle
@@ -305,6 +306,19 @@ class ClientTest(unittest.TestCase):
             client.find_llp("AAA-0001")
             time.sleep(0.3)  # the next call on the connection has its own time
             self.assertEqual(client.find_llp("AAA-0001").attempts, 1)
+
+    def test_an_address_that_never_answers_leaves_the_next_one_its_time(self):
+        with socket.socket() as dead, Service(found) as service, contextlib.ExitStack() as waiting:
+            dead.bind(("127.0.0.1", 0))
+            dead.listen(0)
+            for _ in range(3):  # its queue is full: it takes no more connections
+                other = waiting.enter_context(socket.socket())
+                other.setblocking(False)
+                other.connect_ex(dead.getsockname())
+            live = socket.getaddrinfo(*service.server.server_address, type=socket.SOCK_STREAM)
+            addresses = socket.getaddrinfo(*dead.getsockname(), type=socket.SOCK_STREAM) + live
+            with unittest.mock.patch("socket.getaddrinfo", return_value=addresses), service.client(timeout=0.3) as client:
+                self.assertEqual(client.find_llp("AAA-0001").attempts, 1)
 
     def test_an_idle_connection_that_the_service_closed_costs_no_attempt(self):
         def found_and_closed(handler):
