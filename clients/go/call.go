@@ -139,19 +139,22 @@ func causeOf(ctx context.Context, err error) error {
 	case cause == nil || errors.Is(cause, ctx.Err()):
 		return err
 	case errors.Is(err, cause) || errors.Is(err, ctx.Err()):
-		return &endedError{cause: cause, context: ctx.Err()}
+		return &endedError{cause: cause, all: []error{cause, ctx.Err(), err}}
 	}
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// endedError is the end of an attempt's context. It wraps the cause and the context's own error, and says the cause alone.
-type endedError struct{ cause, context error }
+// endedError is the end of an attempt's context. It wraps the cause, the context's own error and that of net/http, and says the cause alone.
+type endedError struct {
+	cause error
+	all   []error
+}
 
 // Error says the cause.
 func (e *endedError) Error() string { return e.cause.Error() }
 
-// Unwrap returns both.
-func (e *endedError) Unwrap() []error { return []error{e.cause, e.context} }
+// Unwrap returns all of them.
+func (e *endedError) Unwrap() []error { return e.all }
 
 // retryable reports whether the same call may succeed later. For a used-up month or day the wait is
 // beyond MaxWait and left to the caller: RetryAfter says how long.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -337,6 +338,9 @@ func TestTheErrorOfAnEndedCallNamesTheCauseOnce(t *testing.T) {
 		}
 		if !errors.Is(err, left) || !errors.Is(err, context.Canceled) {
 			t.Errorf("HTTP/2 %v: got %#v, want both the cause and what the context says", http2, err)
+		}
+		if of := new(url.Error); !errors.As(err, &of) || of.Op != "Get" {
+			t.Errorf("HTTP/2 %v: got %#v, want also the error of net/http", http2, err)
 		}
 	}
 }
