@@ -77,8 +77,8 @@ func forgivingArgs(query string, limit int) []Value {
 	}
 }
 
-// If none of the first names is like the query, at most furtherNames of each further expression are compared, and about
-// allFurtherNames of all: a query that a scanner misread has some twenty more.
+// If none of the first names is like the query, at most furtherNames of each further expression are compared, and at most
+// allFurtherNames of a statement's: for a query that a scanner misread it has some twenty.
 const (
 	furtherNames    = 60
 	allFurtherNames = 2 * nearNames
@@ -116,8 +116,12 @@ func (c *call) forgiveAs(name string, limit int) answer {
 	like := names.NewSuggestions(query)
 	labels := alike(like, row[1].Text)
 	if like.Unsure() {
-		if further, count := like.FurtherTerms(); count > 0 {
-			if row, failure = c.read(forgivingStatement, furtherArgs(further, count)...); row == nil {
+		for _, further := range [...]func() (string, int){like.FurtherTerms, like.MisreadTerms} {
+			terms, count := further()
+			if count == 0 {
+				continue
+			}
+			if row, failure = c.read(forgivingStatement, furtherArgs(terms, count)...); row == nil {
 				return failure
 			}
 			labels = alike(like, row[1].Text)

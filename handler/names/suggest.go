@@ -119,7 +119,6 @@ func (l *list) likeWord(word string) {
 //     like the next one, so that both may be wrong;
 //   - that has parts of a query of one word, or of two or three as one, spaces ignored: they are the name, or two of
 //     its words, joined and misspelt.
-//   - that is like the query as a bad photo may show it; see lookAlike. From then on, names are compared with that, too.
 func (s *Suggestions) FurtherTerms() (terms string, count int) {
 	if s.heard {
 		return NoTerms, 0
@@ -128,7 +127,14 @@ func (s *Suggestions) FurtherTerms() (terms string, count int) {
 	l.further(s.words)
 	l.further(s.typed)
 	l.further(oneWord(s.words))
-	if words := lookAlike(s.words); words != nil {
+	return l.String(), l.count
+}
+
+// MisreadTerms is FurtherTerms for names that are like the query as a bad photo may show it; see lookAlike. From then on, names are
+// compared with that, too.
+func (s *Suggestions) MisreadTerms() (terms string, count int) {
+	var l list
+	if words := lookAlike(s.words); words != nil && !s.heard {
 		s.addWording(words)
 		l.like(words)
 	}
