@@ -240,6 +240,7 @@ func TestANameAmongOtherWordsIsSuggested(t *testing.T) {
 		"copy of soumya tradelink.docx": "SOUMYA TRADELINK", "facebook.com/coutodatasystems": "COUTO DATA SYSTEMS", "petrasholidayhomes@ybl": "PETRAS HOLIDAY HOMES",
 		"www.sukhinepower.online": "SUKHINE POWER", "eastern technology ka owner kaun hai": "EASTERN TECHNOLOGY",
 		"01-04-2024 HIMALAYAN CONSULTANCY AND MANAGEMENT SERVICES": "HIMALAYAN CONSULTANCY AND MANAGEMENT SERVICES",
+		"01-04-2024 FOOD PRODUCTS":                                 "FOOD PRODUCTS", "copy of and infrastructure.pdf": "AND INFRASTRUCTURE",
 	})
 }
 

@@ -320,6 +320,7 @@ func TestWhatIsSeldomOfANameIsAlsoKept(t *testing.T) {
 		words, typed := meant(Query(query))
 		require.Equal(t, want.words, strings.Join(words, " "))
 		require.Equal(t, want.typed, strings.Join(typed, " "), query)
+		require.Equal(t, want.typed == "", typed == nil, "nil if they are the same: %s", query)
 	}
 }
 
