@@ -91,12 +91,19 @@ func furtherArgs(terms string, count int) []Value {
 	return []Value{none, none, none, {Kind: Integer}, text(terms), {Kind: Integer, Int: int64(each)}, text("")}
 }
 
-// forgive searches once more for a name that was not found as it was typed, and then with its bars read as letters. An empty
-// answer may have suggestions.
+// forgive searches once more for a name that was not found as it was typed, first with its bars read as letters. An empty answer may have
+// suggestions: those for the name as typed come before those for the other reading.
 func (c *call) forgive(name string, limit int) answer {
+	read, misread := names.BarsAsLetters(name), ""
+	if read != name {
+		if a := c.forgiveAs(read, limit); a.outcome != charge.NotFound {
+			return a
+		}
+		misread, c.suggestions = c.suggestions, ""
+	}
 	a := c.forgiveAs(name, limit)
-	if read := names.BarsAsLetters(name); a.outcome == charge.NotFound && c.suggestions == "" && read != name {
-		return c.forgiveAs(read, limit)
+	if a.outcome == charge.NotFound && c.suggestions == "" {
+		c.suggestions = misread
 	}
 	return a
 }

@@ -269,8 +269,8 @@ func TestTwoLettersMayBeOneThatWasMisread(t *testing.T) {
 
 // TestABarIsASeparatorBeforeItIsALetter: what is copied from a table has bars beside its cells.
 func TestABarIsASeparatorBeforeItIsALetter(t *testing.T) {
-	s := newSearcher(t, named(map[string]string{"": "ACME FOODS", " ": "GLOBAL PANEL"}))
-	for _, query := range []string{"acme foods limited|", "|acme foods|", "acme|foods", "g|obal pane|"} {
+	s := newSearcher(t, named(map[string]string{"": "ACME FOODS", " ": "MITSE TRAVELS AND HOSPITALITY", "  ": "MITSE RETAIL"}))
+	for _, query := range []string{"acme foods limited|", "|acme foods|", "acme|foods", "mitse trave|s and hospitality"} {
 		require.NotEqual(t, "[]", s.find(t, query, 5), query)
 	}
 	_, suggested := s.search(t, "acme foods|goa", 5)
