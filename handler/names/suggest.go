@@ -123,6 +123,7 @@ func (s *Suggestions) FurtherTerms() (terms string, count int) {
 	if s.heard {
 		return NoTerms, 0
 	}
+	s.addWording(lookAlike(s.words)) // from now on, names are compared with that, too
 	var l list
 	l.further(s.words)
 	l.further(s.typed)
@@ -130,12 +131,10 @@ func (s *Suggestions) FurtherTerms() (terms string, count int) {
 	return l.String(), l.count
 }
 
-// MisreadTerms is FurtherTerms for names that are like the query as a bad photo may show it; see lookAlike. From then on, names are
-// compared with that, too.
+// MisreadTerms is FurtherTerms for names that are like the query as a bad photo may show it; see lookAlike.
 func (s *Suggestions) MisreadTerms() (terms string, count int) {
 	var l list
 	if words := lookAlike(s.words); words != nil && !s.heard {
-		s.addWording(words)
 		l.like(words)
 	}
 	return l.String(), l.count
