@@ -42,6 +42,7 @@ type reportArchive struct {
 	suspect map[int32]bool                 // the days whose files had a failed sync
 	swept   int32                          // the day on which old files were last deleted
 	read    map[[2]uint64]*syncproto.Batch // by epoch and sequence, nil for one that is not there
+	added   uint64                         // batches so far, in this run
 }
 
 // Archive stores a batch that the writer acknowledged, under the day of its report, and once a day
@@ -73,6 +74,7 @@ func (j *Journal) ArchiveReplayed(epoch uint64, batch *syncproto.Batch, day int3
 
 func (a *reportArchive) add(epoch uint64, batch *syncproto.Batch, day int32) error {
 	delete(a.read, [2]uint64{epoch, batch.Seq})
+	a.added++
 	var started error
 	if a.day != day {
 		started = a.startDay(day)
@@ -306,7 +308,7 @@ func (j *Journal) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
 	wanted := [2]uint64{epoch, seq}
 	a.mu.Lock()
 	b, known := a.read[wanted]
-	unsaved := bytes.Clone(a.unsaved)
+	unsaved, added := bytes.Clone(a.unsaved), a.added
 	days, failed := a.days() // with the lock: a file that is being replaced might be missing
 	a.mu.Unlock()
 	if known {
@@ -326,10 +328,10 @@ func (j *Journal) Batch(epoch, seq uint64) (*syncproto.Batch, error) {
 		}
 		failed = errors.Join(failed, a.readDay(day, found))
 	}
-	if read[wanted] == nil && failed == nil {
+	a.mu.Lock()
+	if read[wanted] == nil && failed == nil && a.added == added {
 		read[wanted] = nil // it is known that there is none
 	}
-	a.mu.Lock()
 	a.read = read
 	a.mu.Unlock()
 	if b := read[wanted]; b != nil || failed == nil {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"errors"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,6 +36,31 @@ func TestABatchThatIsNotThereIsLookedForOnce(t *testing.T) {
 	require.Nil(t, archivedBatch(t, j, 1, 2))
 	d.openErr = nil
 	require.NoError(t, j.Archive(1, batchOf(2), archiveDay, archiveDay))
+	require.Equal(t, batchOf(2), archivedBatch(t, j, 1, 2))
+}
+
+// meanwhile calls a function once while a file is opened for reading.
+type meanwhile struct {
+	*disk
+	do func()
+}
+
+func (d *meanwhile) Open(name string) (io.ReadCloser, error) {
+	if do := d.do; do != nil {
+		d.do = nil
+		defer do()
+	}
+	return d.disk.Open(name)
+}
+
+// TestABatchThatIsArchivedDuringASearchIsFoundByTheNext: to the writer it would be lost.
+func TestABatchThatIsArchivedDuringASearchIsFoundByTheNext(t *testing.T) {
+	d := &meanwhile{disk: newDisk()}
+	j, _, _, _ := opened(t, d, &recorder{})
+	require.NoError(t, j.Archive(1, batchOf(1), archiveDay, archiveDay))
+	d.do = func() { require.NoError(t, j.Archive(1, batchOf(2), archiveDay, archiveDay)) }
+	_, err := j.Batch(1, 2)
+	require.NoError(t, err)
 	require.Equal(t, batchOf(2), archivedBatch(t, j, 1, 2))
 }
 
