@@ -42,7 +42,7 @@ func (s *sim) crowd(e *edge) {
 			Session: r.known.Session, Seen: r.known.Upto, NowMillis: s.clock.Load(),
 			Batch: &syncproto.Batch{Seq: r.known.Applied + 1 + uint64(i), Of: r.known.Epoch, Usage: []syncproto.Usage{u}},
 		}}
-		if i == 0 && (r.claimed || s.forged) {
+		if i == 0 && s.mayAwait() {
 			s.noteClaims(m.Sync)
 		}
 		both.Go(func() { answers[i] = s.centre.serve(w, r.token, m.Encode()) })

@@ -48,6 +48,8 @@ type edge struct {
 	asked     int // restores of the ledger before the pending message was sent
 	arrived   int
 	deceived  bool // it believes an earlier reply to be one to its last message
+	// told is the sum of grants that the edge was last told of a lease in a window, see noteTold.
+	told map[toldLease]int64
 	// misled says that it got a forged reply since the writer last greeted it, with numbers of at least forgedUpto
 	// and forgedApplied; unseen that the writer's own may have passed them. greeted says that the pending message
 	// is a Hello that the writer answered.
@@ -304,6 +306,9 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 	}
 	s.remember(&e.replies, reply)
 	e.noteTrue(message, reply)
+	r, err := syncproto.DecodeReply(reply)
+	s.must(err, "read the writer's reply")
+	e.noteTold(r)
 	if !watch {
 		e.replied = true
 		e.setBack -= setBack
@@ -331,8 +336,32 @@ func (e *edge) stale(message, reply []byte) []byte {
 	e.sim.detail("%s gets an earlier reply as an answer: %+v", e.name, *r)
 	e.deceived = true
 	e.noteUntold(&m, r)
+	if e.noteTold(r) {
+		e.sim.countedTwice = true
+	}
 	r.Answers = m.Number
 	return r.Encode()
+}
+
+// toldLease is a lease of an edge in a window of time.
+type toldLease struct {
+	epoch uint64
+	pool  syncproto.Pool
+}
+
+// noteTold notes what the edge is told of its leases in windows, and reports whether that is less than before of
+// one. The edge takes it that the writer began the window again, and adds its grants once more to those of its epoch:
+// when it says Hello, it seems to know of grants that the ledger lacks.
+func (e *edge) noteTold(r *syncproto.Reply) (less bool) {
+	for _, row := range r.Rows {
+		if row.Pool.Window == 0 {
+			continue
+		}
+		of := toldLease{e.epoch, row.Pool}
+		less = less || row.Granted < e.told[of]
+		e.told[of] = row.Granted
+	}
+	return less
 }
 
 // noteUntold notes an earlier reply to Hello that comes as the first answer to Sync and says that the epoch has ended: the edge

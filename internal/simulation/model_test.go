@@ -67,6 +67,9 @@ type model struct {
 	// forged grants; claimedVolume is the same of monthly volume. forged says that there were any of the latter.
 	claimed, claimedVolume counts
 	forged                 bool
+	// countedTwice says that an edge believed an earlier reply to be one to its last message, which had it count grants
+	// of a window twice.
+	countedTwice bool
 	// taken bounds by account what operators took.
 	taken counts
 	// dry is by edge and account the last time at which nothing was left for it.

@@ -48,7 +48,7 @@ func (r *rogue) act() {
 	switch {
 	case s.restored || s.depth > 0 || r.retired:
 		return
-	case r.claimed && s.random.IntN(16) == 0: // an operator sees it
+	case (r.claimed || s.countedTwice) && s.random.IntN(16) == 0: // an operator sees whom the ledger waits for
 		r.retire()
 		return
 	case r.token == "":
@@ -171,7 +171,7 @@ func (r *rogue) send(m syncproto.Message, valid bool) {
 	if w == nil {
 		return
 	}
-	if (r.claimed || s.forged) && valid && m.Sync != nil {
+	if s.mayAwait() && valid && m.Sync != nil {
 		s.noteClaims(m.Sync)
 	}
 	now := s.centre.now().UnixMilli()

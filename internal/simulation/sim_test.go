@@ -169,7 +169,7 @@ func (s *sim) maybeDelay() {
 // addEdge has an operator add a node, and starts its edge. It does nothing when the writer
 // can't be reached.
 func (s *sim) addEdge() {
-	e := &edge{sim: s, name: fmt.Sprintf("edge-%d", len(s.edges)+1), number: int64(len(s.edges) + 1), disk: newDisk(), unsynced: counts{}, voids: counts{}, spentAt: map[int64]uint64{}, untold: map[uint64]bool{}, forgedUpto: math.MaxUint64, forgedApplied: math.MaxUint64}
+	e := &edge{sim: s, name: fmt.Sprintf("edge-%d", len(s.edges)+1), number: int64(len(s.edges) + 1), disk: newDisk(), unsynced: counts{}, voids: counts{}, spentAt: map[int64]uint64{}, untold: map[uint64]bool{}, told: map[toldLease]int64{}, forgedUpto: math.MaxUint64, forgedApplied: math.MaxUint64}
 	if !s.addNode(e) {
 		return
 	}
