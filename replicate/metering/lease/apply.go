@@ -29,7 +29,7 @@ func (s *EdgeState) Apply(now int64, r *syncproto.Reply, ofSync bool) Applied {
 		return Applied{}
 	}
 	//mutant:contradiction-of-the-writer-believed
-	if s.ofOtherEpoch(r) || ofSync && s.contradicts(r) {
+	if s.ofOtherEpoch(r) || s.ofLater(r) || ofSync && s.contradicts(r) {
 		s.session.id = 0
 		if ofSync {
 			s.Lost()

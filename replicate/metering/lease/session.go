@@ -58,6 +58,13 @@ func (s *EdgeState) ofOtherEpoch(r *syncproto.Reply) bool {
 	return s.session.open() && r.Session == s.session.id && r.Epoch != s.standing.epoch
 }
 
+// ofLater reports whether a reply of this session follows what was never seen or made here: the machine was put back to
+// an earlier moment with its memory. The next Hello shows the writer an older copy.
+func (s *EdgeState) ofLater(r *syncproto.Reply) bool {
+	return s.session.open() && r.Session == s.session.id && r.Status != syncproto.Stranger && !s.outbox.abandoned() &&
+		(r.Applied > s.outbox.sealed || r.Since > s.session.seen)
+}
+
 // Connected reports whether the writer replied within the last seconds, so that what it
 // said of other edges still holds.
 func (s *EdgeState) Connected(now int64) bool {
