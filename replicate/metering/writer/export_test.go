@@ -1,6 +1,9 @@
 package writer
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // ChangingRoutes lists what operators and owners can change, as "method path".
 func (w *Writer) ChangingRoutes() (routes []string) {
@@ -10,4 +13,10 @@ func (w *Writer) ChangingRoutes() (routes []string) {
 		}
 	}
 	return routes
+}
+
+// CompareLate has the projector compare what may have arrived late when late says so, not after a minute. It is called
+// before Run.
+func (w *Writer) CompareLate(late <-chan time.Time) {
+	w.projector.after = func(time.Duration) <-chan time.Time { return late }
 }

@@ -29,6 +29,9 @@ const (
 	// The pause after a failed update doubles from leastPause to mostPause.
 	leastPause = 500 * time.Millisecond
 	mostPause  = 8 * time.Second
+	// lateAfter is how long after failures everything is compared once more: a statement that was given up may have
+	// been under way, and put back a row that was dropped since.
+	lateAfter = time.Minute
 )
 
 // projector keeps the access database, a projection of the ledger, up to date: plans, accounts and
@@ -41,9 +44,11 @@ type projector struct {
 	ledger, access *sql.DB
 	log            *slog.Logger
 	jitter         func(time.Duration) time.Duration
-	asked          chan struct{} // there is something to do; capacity 1
-	migrated       bool          // owned by Run
-	logged         string        // the failure as last logged; owned by Run
+	asked          chan struct{}                        // there is something to do; capacity 1
+	after          func(time.Duration) <-chan time.Time // time.After
+	migrated       bool                                 // owned by Run
+	gaveUp         bool                                 // a statement failed in this update; owned by Run
+	logged         string                               // the failure as last logged; owned by Run
 
 	mu        sync.Mutex
 	pending   []*pendingRow
@@ -72,7 +77,7 @@ type pendingRow struct {
 
 func newProjector(config Config, jitter func(time.Duration) time.Duration) *projector {
 	return &projector{ledger: config.Ledger, access: config.Access, log: config.Logger, jitter: jitter,
-		asked: make(chan struct{}, 1), compare: true, since: time.Now()}
+		asked: make(chan struct{}, 1), after: time.After, compare: true, since: time.Now()}
 }
 
 // add asks for a row to be projected.
@@ -154,6 +159,7 @@ func (p *projector) behind() (changes int, age time.Duration) {
 
 // run projects until ctx ends.
 func (p *projector) run(ctx context.Context) {
+	var late <-chan time.Time // comes when what was given up has arrived, or never will
 	for pause := time.Duration(0); ; {
 		err := p.update(ctx)
 		if ctx.Err() != nil {
@@ -170,11 +176,17 @@ func (p *projector) run(ctx context.Context) {
 			pause = min(max(2*pause, leastPause), mostPause)
 			retry = time.After(p.jitter(pause))
 		}
+		if p.gaveUp {
+			p.gaveUp, late = false, p.after(lateAfter)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-p.asked:
 		case <-retry:
+		case <-late:
+			late = nil
+			p.compareAll()
 		}
 	}
 }
