@@ -71,12 +71,12 @@ func TestAWriterThatCannotServeIsNotReady(t *testing.T) {
 		remark = "registry database: no heartbeat"
 		expect(http.StatusOK, "ready\nregistry database: no heartbeat\n")
 		remark = ""
-		w.turned.Store(new(time.Now()))
+		w.busySince.Store(new(time.Now()))
 		time.Sleep(stuckAfter)
 		expect(http.StatusOK, "ready")
 		time.Sleep(time.Second)
 		expect(http.StatusServiceUnavailable, "for 6 s")
-		w.turned.Store(new(time.Now()))
+		w.busySince.Store(new(time.Now()))
 		w.fenced.Store(true)
 		expect(http.StatusServiceUnavailable, "another writer")
 		w.fenced.Store(false)

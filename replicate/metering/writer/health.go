@@ -39,13 +39,14 @@ const stuckAfter = 5 * time.Second
 const failuresInARow = 2
 
 // serveReady answers 200 while this writer holds the ledger, can read it, and commits. It only names an access
-// database that is behind or a wrong clock: the ledger is served all the same, since no node spends more than
+// database that is behind, a wrong clock or a restore that waits for nodes: the ledger is served all the same, since no node spends more than
 // it was lent, and a node that is not served can spend nothing.
 func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
 	ctx, cancel := context.WithTimeout(r.Context(), probeLimit)
 	defer cancel()
 	var generation uint64
-	err := w.config.Ledger.QueryRowContext(ctx, `SELECT generation FROM writer`).Scan(&generation)
+	var restoring bool
+	err := w.config.Ledger.QueryRowContext(ctx, `SELECT generation, restoring FROM writer`).Scan(&generation, &restoring)
 	switch {
 	case w.away.Load():
 		http.Error(rw, errAway.Error(), http.StatusServiceUnavailable)
@@ -62,6 +63,9 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 		http.Error(rw, "the ledger can't be written: the writer's log says why", http.StatusServiceUnavailable)
 	default:
 		io.WriteString(rw, "ready\n")
+		if restoring {
+			io.WriteString(rw, "the ledger came back from a backup: it grants no leases until every node has reported or is retired\n")
+		}
 		if wrong := w.clocks.wrong(); wrong != "" {
 			fmt.Fprintln(rw, wrong)
 		}
@@ -84,10 +88,10 @@ func (w *Writer) serveReady(rw http.ResponseWriter, r *http.Request, _ httproute
 // called once the writer's API is served.
 func (w *Writer) Remark(remark func() string) { w.remarks = append(w.remarks, remark) }
 
-// stuck is how long the commit loop's current turn has taken, 0 before Run.
+// stuck is how long the commit loop has been at one thing, 0 while it waits for work and before Run.
 func (w *Writer) stuck() time.Duration {
-	if turned := w.turned.Load(); turned != nil {
-		return time.Since(*turned)
+	if begun := w.busySince.Load(); begun != nil {
+		return time.Since(*begun)
 	}
 	return 0
 }

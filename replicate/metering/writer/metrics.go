@@ -73,7 +73,7 @@ func (m *metrics) watch(w *Writer) {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 	}
 	m.registry.MustRegister(m.commits, m.requests,
-		gauge("regedge_writer_loop_seconds", "How long the commit loop has been at one thing; idle it comes round every second.",
+		gauge("regedge_writer_loop_seconds", "How long the commit loop has been at one thing, 0 while it waits for work.",
 			func() float64 { return w.stuck().Seconds() }),
 		gauge("regedge_writer_queued", "Operations that wait for the commit loop.",
 			func() float64 { return float64(len(w.ops)) }),

@@ -114,7 +114,7 @@ func TestTheWriterShowsItsState(t *testing.T) {
 	require.Greater(t, scrapeWriter(t, w)["regedge_writer_backup_age_seconds"], 1e18, "there is no backup")
 
 	// Nothing runs yet: what is asked waits, and the loop stands still.
-	w.turned.Store(new(time.Now().Add(-time.Minute)))
+	w.busySince.Store(new(time.Now().Add(-time.Minute)))
 	added := make(chan error, 1)
 	go func() {
 		_, err := clientOf(w, firstOperator).AddNode(t.Context(), "edge-1")
@@ -166,6 +166,8 @@ func TestTheWriterShowsItsState(t *testing.T) {
 	require.NoError(t, err)
 	got = scrapeWriter(t, restored)
 	require.Equal(t, 1.0, got["regedge_writer_restoring"])
+	_, text := readiness(restored)
+	require.Contains(t, text, "it grants no leases until every node has reported or is retired")
 	wal, err := os.Stat(filepath.Join(dir, "ledger.db-wal"))
 	require.NoError(t, err)
 	require.EqualValues(t, wal.Size(), got[`regedge_writer_ledger_bytes{file="wal"}`])

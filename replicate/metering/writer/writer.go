@@ -98,8 +98,8 @@ type Writer struct {
 	unwritten  atomic.Int32 // commits in a row that could not be written, for readiness
 	unread     atomic.Bool  // the ledger could not be loaded the last time: all is refused
 	clocks     *nodeClocks
-	// turned is when the commit loop last finished something, nil before Run.
-	turned atomic.Pointer[time.Time]
+	// busySince is when the commit loop began what it is at, nil while it waits for work and before Run.
+	busySince atomic.Pointer[time.Time]
 
 	mu     sync.Mutex
 	tokens map[[32]byte]string // hash of an edge's token → name
@@ -307,14 +307,15 @@ func (w *Writer) Run(ctx context.Context) error {
 	defer w.releaseAll(ErrUnavailable)
 	w.logAwaited()
 	for {
-		now := time.Now()
-		w.turned.Store(&now)
+		w.busySince.Store(nil)
 		select {
 		case <-ctx.Done():
 			return nil
 		case first := <-w.ops:
+			w.busySince.Store(new(time.Now()))
 			w.timedCommit(ctx, w.gather(first))
 		case <-tick.C:
+			w.busySince.Store(new(time.Now()))
 			w.everySecond(ctx)
 		}
 		if w.fenced.Load() {
