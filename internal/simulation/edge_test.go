@@ -48,7 +48,7 @@ type edge struct {
 	asked     int // restores of the ledger before the pending message was sent
 	arrived   int
 	deceived  bool // it believes an earlier reply to be one to its last message
-	// told is the sum of grants that the edge was last told of a lease in a window, see noteTold.
+	// told is the sum of grants of a lease in a window that the edge read last, see noteTold.
 	told map[toldLease]int64
 	// misled says that it got a forged reply since the writer last greeted it, with numbers of at least forgedUpto
 	// and forgedApplied; unseen that the writer's own may have passed them. greeted says that the pending message
@@ -349,7 +349,7 @@ type toldLease struct {
 	pool  syncproto.Pool
 }
 
-// noteTold notes what the edge is told of its leases in windows, and reports whether that is less than before of
+// noteTold notes the grants of its leases in windows that the edge reads, and reports whether they are fewer than before of
 // one. The edge takes it that the writer began the window again, and adds its grants once more to those of its epoch:
 // when it says Hello, it seems to know of grants that the ledger lacks.
 func (e *edge) noteTold(r *syncproto.Reply) (less bool) {

@@ -48,7 +48,7 @@ func (r *rogue) act() {
 	switch {
 	case s.restored || s.depth > 0 || r.retired:
 		return
-	case (r.claimed || s.countedTwice) && s.random.IntN(16) == 0: // an operator sees whom the ledger waits for
+	case (r.claimed || s.countedTwice) && s.random.IntN(16) == 0: // an operator sees that the ledger waits for it
 		r.retire()
 		return
 	case r.token == "":
