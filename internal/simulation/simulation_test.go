@@ -101,6 +101,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		8014998:  "a retry charged again after a write that took longer than its key is remembered",
 		12065183: "credits that nobody granted kept after their end, with 503 in place of 402",
 		12087783: "the end of an epoch said in the writer's place",
+		20002270: "a lease of a restored ledger that was taken for a closed one until a restart",
 	} {
 		t.Run(mistake, func(t *testing.T) { simulate(t, seed) })
 	}

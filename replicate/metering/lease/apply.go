@@ -126,6 +126,7 @@ func (s *EdgeState) applyOK(now int64, r *syncproto.Reply, ofSync bool) Applied 
 	}
 	rows := s.newRows(now, r)
 	s.applyNews(r.Applied, acknowledged, rows)
+	s.hearAgain(r.Applied)
 	applied.News = applied.News || len(rows) > 0
 	s.noteOthers(now, r.Others)
 	return applied
@@ -165,7 +166,16 @@ func (s *EdgeState) applyEnd(now int64, r *syncproto.Reply) Applied {
 		rows = s.newRows(now, r)
 	}
 	s.applyNews(r.Applied, acknowledged, rows)
+	s.hearAgain(r.Applied)
 	return applied
+}
+
+// hearAgain ends a session in which rows were skipped, once the restored ledger has the batches that it lacked. In the
+// next one it sends the rows of leases that those did not close.
+func (s *EdgeState) hearAgain(applied uint64) {
+	if s.session.skipped && applied >= s.outbox.acked {
+		s.session.id = 0
+	}
 }
 
 // applyNews writes the record of an acknowledgement and of rows, if there is either, and
@@ -187,7 +197,11 @@ func (s *EdgeState) newRows(now int64, r *syncproto.Reply) []syncproto.Row {
 	made := map[syncproto.Pool]int{} // leases that rows make, by account or key
 	returning := s.outbox.returning()
 	for _, row := range r.Rows {
-		if row.Version <= s.session.seen || s.closedSince(&row, r.Applied) {
+		if row.Version <= s.session.seen {
+			continue
+		}
+		if s.closedSince(&row, r.Applied) {
+			s.session.skipped = s.session.skipped || r.Applied < s.outbox.acked
 			continue
 		}
 		if l := s.leases.find(row.Pool); l == nil || !l.kept(s.outbox.applied) {

@@ -214,6 +214,36 @@ func TestAClosedLeaseIsNotBelievedOfARestoredLedger(t *testing.T) {
 	}
 }
 
+// TestALeaseThatNoBatchClosedIsHeardOfAgain: the edge never had the row of its grant. It can't tell the lease from a
+// closed one until a restored ledger has all its batches.
+func TestALeaseThatNoBatchClosedIsHeardOfAgain(t *testing.T) {
+	edge, _ := granted(t, 10)
+	require.Empty(t, chargeCode(edge, start, "a", charge.Found))
+	require.NotNil(t, acknowledged(edge, start))
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.Stranger, Session: edge.session.id}, true)
+	greeting := syncproto.Reply{Status: syncproto.OK, Session: 9, Epoch: 1, Generation: 2, Live: 1, NowMillis: start}
+	edge.Apply(start, &greeting, false)
+
+	told := greeting
+	told.Upto = 1
+	told.Rows = []syncproto.Row{{Version: 1, Pool: creditsPool(2), Granted: 3, UntilMillis: start + leaseMillis, Recall: true}}
+	edge.Sync(start)
+	edge.Apply(start, &told, true)
+	require.Nil(t, edge.leases.find(creditsPool(2)))
+	require.False(t, edge.Greeting())
+	edge.Sync(start)
+	edge.Apply(start, &syncproto.Reply{Status: syncproto.OK, Session: 9, Epoch: 1, Generation: 2, Live: 1, NowMillis: start, Applied: 1, Since: 1, Upto: 1}, true)
+	require.True(t, edge.Greeting())
+
+	greeting.Session, told.Session, greeting.Applied, told.Applied = 10, 10, 1, 1
+	edge.Apply(start, &greeting, false)
+	edge.Sync(start)
+	edge.Apply(start, &told, true)
+	require.Equal(t, []syncproto.Return{{Pool: creditsPool(2), Units: 3, Close: true}}, edge.Sync(start).Batch.Returns)
+	require.NoError(t, edge.Check())
+	require.False(t, edge.Greeting(), "no row was skipped")
+}
+
 // TestAForgottenLeaseIsNotTakenForTheOneOfNow: the account was forgotten with its closed lease, and has
 // another lease since.
 func TestAForgottenLeaseIsNotTakenForTheOneOfNow(t *testing.T) {

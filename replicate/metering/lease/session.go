@@ -22,6 +22,7 @@ type session struct {
 	id       uint64 // 0 before Hello was answered in this run, and after the session ended
 	seen     uint64 // version of the newest news
 	complete bool   // the news of all leases of the epoch have arrived in this session
+	skipped  bool   // rows of a restored ledger that lacks batches were not taken
 	contact  int64  // time of the last reply, Unix milliseconds
 	sent     int64  // time of the last message of Sync
 	answered int64  // time of the last message of Sync that was answered
@@ -36,7 +37,7 @@ type session struct {
 }
 
 // begin starts the session that a reply to Hello opened.
-func (s *session) begin(id uint64) { s.id, s.seen, s.complete = id, 0, false }
+func (s *session) begin(id uint64) { s.id, s.seen, s.complete, s.skipped = id, 0, false, false }
 
 func (s *session) open() bool { return s.id != 0 }
 
