@@ -15,7 +15,8 @@ import (
 var negative = regexp.MustCompile(`^-\d`)
 
 // prepareArguments prepares the arguments for kong. It joins a flag and a number below zero, so that the command can
-// say which numbers are allowed. It refuses an empty value for a flag that would misread it; see needsText.
+// say which numbers are allowed. It refuses an empty value for a flag that would misread it; see needsText. It refuses a long
+// flag with one hyphen, too, which kong takes for flags of one letter.
 func prepareArguments(args []string, root *kong.Node) (joined []string, err error) {
 	flags := flagsOf(root)
 	for i := 0; i < len(args); i++ {
@@ -23,6 +24,9 @@ func prepareArguments(args []string, root *kong.Node) (joined []string, err erro
 			return append(joined, args[i:]...), nil
 		}
 		name, value, given := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
+		if meant, _, _ := strings.Cut(strings.TrimPrefix(args[i], "-"), "="); len(meant) > 1 && strings.HasPrefix(args[i], "-") && flags[meant] != nil {
+			return nil, hint.With(fmt.Errorf("unknown flag -%s, did you mean --%s?", meant, meant), "a flag of more than one letter begins with two hyphens")
+		}
 		flag := flags[name]
 		if flag == nil || !strings.HasPrefix(args[i], "--") {
 			joined = append(joined, args[i])

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -32,7 +31,7 @@ type commands struct {
 	Rollback rollbackCommand `cmd:"" group:"data" help:"Bring an earlier release back to the registry's primary."`
 	Generate generateCommand `cmd:"" group:"data" help:"Write a made-up registry in the official formats."`
 	Account  accountCommands `cmd:"" group:"customers" help:"Accounts: add, list, change, suspend, resume, invite."`
-	Key      keyCommands     `cmd:"" group:"customers" help:"API keys: add, list, rename, expire, rotate, revoke."`
+	Key      keyCommands     `cmd:"" group:"customers" help:"API keys: add, list, rename, expire, rotate, allow, limit, requests, revoke."`
 	Plan     planCommands    `cmd:"" group:"customers" help:"Plans: add, list, change."`
 	Credit   creditCommands  `cmd:"" group:"customers" help:"Credits: add, take, list, and charges in doubt."`
 	Trust    trustCommands   `cmd:"" group:"cluster" help:"Keys and certificates of a cluster."`
@@ -100,7 +99,7 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 	switch {
 	case len(args) == 0:
 		args = []string{"--help"}
-	case len(args) == 1 && args[0] == "--version":
+	case len(args) == 1 && slices.Contains([]string{"--version", "-version", "-V", "-v"}, args[0]):
 		args = []string{"version"}
 	case args[0] == "help": // as in help push
 		args = append(slices.Clone(args[1:]), "--help")
@@ -120,37 +119,6 @@ func (m *Main) parse(args []string) (run func(context.Context) error, err error)
 		return parsed.Run()
 	}, nil
 }
-
-// misuse adds a hint: the help of the command, and what was probably meant.
-func misuse(err error) error {
-	advice, isSearched := "see regedge --help", false
-	var parse *kong.ParseError
-	if errors.As(err, &parse) && parse.Context != nil && parse.Context.Selected() != nil {
-		command := parse.Context.Selected()
-		advice = "see " + command.FullPath() + " --help"
-		isSearched = slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == "search" })
-	}
-	switch text := err.Error(); {
-	case isSearched && strings.HasPrefix(text, "unexpected argument "):
-		advice = "--search TEXT shows only what contains a text; " + advice
-	case negativeNumber.MatchString(text):
-		advice = "no number here is negative; " + advice
-	}
-	if flag, _, found := strings.Cut(err.Error(), ": expected "); found && strings.HasSuffix(err.Error(), "but got \"EOL\" (<EOL>)") {
-		err = fmt.Errorf("%s needs a value", flag)
-	}
-	// Help is the only flag of one letter, so every other letter would be like it.
-	if unknown, _, found := strings.Cut(err.Error(), `, did you mean "-h"?`); found {
-		err = errors.New(unknown)
-	}
-	if hint.Of(err) != "" {
-		return err
-	}
-	return hint.With(err, "%s", advice)
-}
-
-// negativeNumber matches kong's error about a negative number where it expects a flag.
-var negativeNumber = regexp.MustCompile(`^unknown flag -[0-9]`)
 
 // dryRun is the environment variable that --dry-run would have. It is refused: whoever sets it must not find
 // that something was written after all.
