@@ -29,6 +29,8 @@ func misuse(err error) error {
 		advice = "--search TEXT shows only what contains a text; " + advice
 	case negativeNumber.MatchString(text):
 		advice = "no number here is negative; " + advice
+	case strings.Contains(text, "expected "+digits):
+		advice = whereIDsAre(text, parse) + advice
 	}
 	if flag, _, found := strings.Cut(err.Error(), ": expected "); found && strings.HasSuffix(err.Error(), "but got \"EOL\" (<EOL>)") {
 		err = fmt.Errorf("%s needs a value", flag)
@@ -84,4 +86,25 @@ func commandsNamed(group *kong.Node, name string) (named []string) {
 		return below
 	}
 	return named
+}
+
+// whereIDsAre says which command shows the ids of what was given by its name or, a key, by itself; or "".
+func whereIDsAre(text string, parse *kong.ParseError) string {
+	const ofAccount = "regedge account list --search NAME shows an account's id; "
+	switch {
+	case strings.HasPrefix(text, "--account: "):
+		return ofAccount
+	case parse == nil || parse.Context == nil || parse.Context.Selected() == nil:
+		return ""
+	}
+	for _, argument := range parse.Context.Selected().Positional {
+		switch {
+		case !strings.HasPrefix(text, "<"+argument.Name+">: "):
+		case strings.HasPrefix(argument.Help, "Id of the account"):
+			return ofAccount
+		case strings.HasPrefix(argument.Help, "Id of the key"):
+			return "regedge key list ACCOUNT shows the ids of an account's keys; "
+		}
+	}
+	return ""
 }

@@ -50,6 +50,9 @@ func checkWriterURL(address string) error {
 		return hint.With(fmt.Errorf("%q is not the address of a writer", address),
 			"--writer or REGEDGE_WRITER is a URL, such as http://127.0.0.1:8081")
 	}
+	if rest, found := strings.CutSuffix(strings.TrimSuffix(address, "/"), "/v1"); found {
+		return hint.With(fmt.Errorf("%q ends in /v1, which each call adds", address), "--writer or REGEDGE_WRITER is %s", rest)
+	}
 	return nil
 }
 
