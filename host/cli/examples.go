@@ -21,24 +21,24 @@ regedge edge --registry registry.db --access access.db --state state \
 regedge edge --state state --token-file mumbai.token \
   --registry http://127.0.0.1:8281 --registry-replica replica-registry \
   --access http://127.0.0.1:8282 --access-replica replica-access \
-  --writer https://centre.example.org:8443`,
+  --writer https://centre.example.org:8081`,
 	"meter": `
-regedge meter --state state --writer https://centre.example.org:8443 \
+regedge meter --state state --writer https://centre.example.org:8081 \
   --token-file mumbai.token --meter-token-file meter.token`,
 	"primary": `
 regedge primary --dir primary-registry --listen 127.0.0.1:8181 \
-  --replication 0.0.0.0:8191 --jwt-key registry.pub \
+  --replication 0.0.0.0:5181 --jwt-key registry.pub \
   --tls-ca ca.crt --tls-cert primary.crt --tls-key primary.key`,
 	"replica": `
 regedge replica --dir replica-registry --listen 127.0.0.1:8281 \
-  --primary https://centre.example.org:8191 --jwt-key registry-replica.pub \
+  --primary https://centre.example.org:5181 --jwt-key registry-replica.pub \
   --tls-ca ca.crt --tls-cert edge-mumbai.crt --tls-key edge-mumbai.key`,
 	"writer": `
 # everything in files of this machine
 regedge writer --database ledger.db --access access.db \
   --token-file operator.token
 # access on its primary, for edges elsewhere
-regedge writer --listen 0.0.0.0:8443 \
+regedge writer --listen 0.0.0.0:8081 \
   --tls-cert writer.crt --tls-key writer.key \
   --database ledger.db --access http://127.0.0.1:8182 \
   --access-token-file access.token --token-file operator.token`,
@@ -162,7 +162,7 @@ regedge doctor client
 regedge doctor client --registry http://127.0.0.1:8181`,
 	"probe": `
 regedge probe
-regedge probe --listen 127.0.0.1:8443 --tls-cert writer.crt`,
+regedge probe --listen 127.0.0.1:8081 --tls-cert writer.crt`,
 	"usage": `
 regedge usage --account 1 --from 2026-01-01 --to 2026-02-01
 regedge usage --account 1 --by day,endpoint
