@@ -75,7 +75,7 @@ const directorNames = 72
 func (c *call) company() answer {
 	cin, ok := ident.CIN(c.param())
 	if !ok {
-		return failed(InvalidCIN, "")
+		return mistaken(InvalidCIN, c.param())
 	}
 	row, failure := c.readRecord(CompanyNotFound, companyStatement,
 		text(cin), flag(c.caller.email), flag(c.caller.phone), Value{Kind: Integer, Int: ident.CINNumber(cin)})

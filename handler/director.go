@@ -43,7 +43,7 @@ var directorFields = []field{
 func (c *call) director() answer {
 	din, ok := ident.DIN(c.param())
 	if !ok {
-		return failed(InvalidDIN, "")
+		return mistaken(InvalidDIN, c.param())
 	}
 	row, failure := c.readRecord(DirectorNotFound, directorStatement, text(din))
 	if row == nil {

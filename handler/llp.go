@@ -47,7 +47,7 @@ var llpFields = []field{
 func (c *call) llp() answer {
 	llpin, ok := ident.LLPIN(c.param())
 	if !ok {
-		return failed(InvalidLLPIN, "")
+		return mistaken(InvalidLLPIN, c.param())
 	}
 	row, failure := c.readRecord(LLPNotFound, llpStatement, text(llpin))
 	if row == nil {
