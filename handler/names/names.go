@@ -57,27 +57,29 @@ func finishShort(words []string) {
 	}
 }
 
-// long returns the long form of a usual abbreviation, or of a misspelling of "private" or
-// "limited" that the registry has; "" for any other word. "co" is handled by expand, since it
-// is an abbreviation only after another word.
+// longForms are the long forms of usual abbreviations, and of misspellings of "private" and "limited" that the registry
+// has. "co" is handled by expand, since it is an abbreviation only after another word.
+var longForms = [...][2]string{
+	{"pvt", "private"}, {"prvt", "private"}, {"privat", "private"}, {"privte", "private"}, {"privited", "private"},
+	{"pravite", "private"}, {"priavte", "private"}, {"privtae", "private"}, {"priate", "private"},
+	{"pprivate", "private"},
+	{"ltd", "limited"}, {"limted", "limited"}, {"limtied", "limited"}, {"limitd", "limited"}, {"limitted", "limited"},
+	{"lmited", "limited"}, {"limied", "limited"}, {"limitied", "limited"},
+	{"pvtltd", "private limited"}, {"privatelimited", "private limited"}, {"pvtlimited", "private limited"},
+	{"privateltd", "private limited"},
+	{"corp", "corporation"}, {"corpn", "corporation"},
+	{"intl", "international"},
+	{"mfg", "manufacturing"},
+	{"engg", "engineering"},
+	{"bros", "brothers"},
+}
+
+// long returns the long form of an abbreviation, "" for any other word.
 func long(w string) string {
-	switch w {
-	case "pvt", "prvt", "privat", "privte", "privited", "pravite", "priavte", "privtae", "priate", "pprivate":
-		return "private"
-	case "ltd", "limted", "limtied", "limitd", "limitted", "lmited", "limied", "limitied":
-		return "limited"
-	case "pvtltd", "privatelimited", "pvtlimited", "privateltd":
-		return "private limited"
-	case "corp", "corpn":
-		return "corporation"
-	case "intl":
-		return "international"
-	case "mfg":
-		return "manufacturing"
-	case "engg":
-		return "engineering"
-	case "bros":
-		return "brothers"
+	for i := range longForms {
+		if longForms[i][0] == w {
+			return longForms[i][1]
+		}
 	}
 	return ""
 }
