@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -58,29 +59,31 @@ func (f transportFunc) Sync(ctx context.Context, message []byte) ([]byte, error)
 
 // TestTheLastReportPausesWhenNothingIsTaken: a writer that answers and books nothing is not asked as fast as it answers.
 func TestTheLastReportPausesWhenNothingIsTaken(t *testing.T) {
-	b := newBooks(t, 10)
-	var asked, deaf atomic.Int64
-	m, err := meter.Open(meter.Config{State: t.TempDir(), LastReport: 450 * time.Millisecond, Writer: transportFunc(func(ctx context.Context, message []byte) ([]byte, error) {
-		if deaf.Load() == 0 {
-			return b.Sync(ctx, message)
-		}
-		asked.Add(1)
-		sent, err := syncproto.DecodeMessage(message)
-		if err != nil {
-			return nil, err
-		}
-		reply := syncproto.Reply{Answers: sent.Number, Status: syncproto.Stranger, Generation: 1, Live: 1, NowMillis: time.Now().UnixMilli()}
-		return reply.Encode(), nil
-	})})
-	require.NoError(t, err)
-	defer m.Close()
-	e := &edge{Meter: m}
-	granted(t, e)
-	require.Equal(t, "", e.found(bookedAccount))
-	deaf.Store(1)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.NoError(t, m.Run(ended))
-	require.Positive(t, asked.Load())
-	require.LessOrEqual(t, asked.Load(), int64(20))
+	synctest.Test(t, func(t *testing.T) {
+		b := newBooks(t, 10)
+		var asked, deaf atomic.Int64
+		m, err := meter.Open(meter.Config{State: t.TempDir(), LastReport: 450 * time.Millisecond, Writer: transportFunc(func(ctx context.Context, message []byte) ([]byte, error) {
+			if deaf.Load() == 0 {
+				return b.Sync(ctx, message)
+			}
+			asked.Add(1)
+			sent, err := syncproto.DecodeMessage(message)
+			if err != nil {
+				return nil, err
+			}
+			reply := syncproto.Reply{Answers: sent.Number, Status: syncproto.Stranger, Generation: 1, Live: 1, NowMillis: time.Now().UnixMilli()}
+			return reply.Encode(), nil
+		})})
+		require.NoError(t, err)
+		defer m.Close()
+		e := &edge{Meter: m}
+		granted(t, e)
+		require.Equal(t, "", e.found(bookedAccount))
+		deaf.Store(1)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.NoError(t, m.Run(ended))
+		require.Positive(t, asked.Load())
+		require.LessOrEqual(t, asked.Load(), int64(20))
+	})
 }

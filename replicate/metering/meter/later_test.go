@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,7 @@ import (
 	"regedge/internal/testkit"
 	"regedge/replicate/metering/journal"
 	"regedge/replicate/metering/meter"
+	"regedge/replicate/metering/syncproto"
 )
 
 // deafDir is a state directory on a disk that can't be read for a while.
@@ -166,21 +168,31 @@ func (d countingDir) Append(name string) (journal.File, error) {
 
 // TestADiskThatFailsIsNotTriedAllTheTime: each attempt writes a snapshot of all accounts.
 func TestADiskThatFailsIsNotTriedAllTheTime(t *testing.T) {
-	dir, err := journal.OpenDir(t.TempDir())
-	require.NoError(t, err)
-	disk := countingDir{unsafeDir{fillingDir{Dir: dir, full: &atomic.Bool{}}, &atomic.Bool{}}, &atomic.Int64{}}
-	m, err := meter.Open(meter.Config{Files: disk, Writer: newBooks(t, 10), JournalSync: time.Millisecond, LastReport: time.Millisecond, WaitLimit: time.Minute})
-	require.NoError(t, err)
-	defer m.Close()
-	granted(t, &edge{Meter: m})
-	disk.failing.Store(true)
-	before, began := disk.begun.Load(), time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	require.NoError(t, m.Run(ctx))
-	require.Greater(t, disk.begun.Load(), before, "a new segment would mend it")
-	require.LessOrEqual(t, disk.begun.Load()-before, 2+int64(time.Since(began).Seconds()))
-	disk.failing.Store(false)
+	synctest.Test(t, func(t *testing.T) {
+		dir, err := journal.OpenDir(t.TempDir())
+		require.NoError(t, err)
+		disk := countingDir{unsafeDir{fillingDir{Dir: dir, full: &atomic.Bool{}}, &atomic.Bool{}}, &atomic.Int64{}}
+		b := newBooks(t, 10)
+		m, err := meter.Open(meter.Config{Files: disk, Writer: b, JournalSync: time.Millisecond, LastReport: time.Millisecond, WaitLimit: time.Minute})
+		require.NoError(t, err)
+		defer m.Close()
+		granted(t, &edge{Meter: m})
+		b.before = func(ctx context.Context, m syncproto.Message) error {
+			if m.Sync == nil || m.Sync.HoldMillis == 0 {
+				return nil
+			}
+			<-ctx.Done() // a writer holds this one
+			return ctx.Err()
+		}
+		disk.failing.Store(true)
+		before, began := disk.begun.Load(), time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		require.NoError(t, m.Run(ctx))
+		require.Greater(t, disk.begun.Load(), before, "a new segment would mend it")
+		require.LessOrEqual(t, disk.begun.Load()-before, 2+int64(time.Since(began).Seconds()))
+		disk.failing.Store(false)
+	})
 }
 
 // TestALongFileIsReadWithAWord now and then, since the edge does nothing else meanwhile; a short one without.

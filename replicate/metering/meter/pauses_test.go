@@ -18,42 +18,46 @@ import (
 // request wakes them early.
 func TestAWriterThatIsAwayIsNotFlooded(t *testing.T) {
 	for _, before := range []int{0, 2} {
-		b := newBooks(t, 10)
-		e := openOn(t, t.TempDir(), b)
-		exchanged(t, e, before)
-		var messages atomic.Int64
-		b.before = func(context.Context, syncproto.Message) error {
-			messages.Add(1)
-			return errors.New("connection refused")
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		require.NoError(t, e.Run(ctx))
-		require.Positive(t, messages.Load())
-		require.LessOrEqual(t, messages.Load(), int64(6), "two lanes, and the last report")
-		require.NoError(t, e.Close())
+		synctest.Test(t, func(t *testing.T) {
+			b := newBooks(t, 10)
+			e := openOn(t, t.TempDir(), b)
+			exchanged(t, e, before)
+			var messages atomic.Int64
+			b.before = func(context.Context, syncproto.Message) error {
+				messages.Add(1)
+				return errors.New("connection refused")
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			require.NoError(t, e.Run(ctx))
+			require.Positive(t, messages.Load())
+			require.LessOrEqual(t, messages.Load(), int64(6), "two lanes, and the last report")
+			require.NoError(t, e.Close())
+		})
 	}
 }
 
 // TestAWriterThatIsAwayIsNotFloodedAtTheEnd by the attempts to report what is left.
 func TestAWriterThatIsAwayIsNotFloodedAtTheEnd(t *testing.T) {
-	b := newBooks(t, 10)
-	m, err := meter.Open(meter.Config{State: t.TempDir(), Writer: b, WaitLimit: 10 * time.Second, LastReport: 250 * time.Millisecond})
-	require.NoError(t, err)
-	defer m.Close()
-	e := &edge{Meter: m}
-	granted(t, e)
-	require.Equal(t, "", e.found(bookedAccount))
-	var messages atomic.Int64
-	b.before = func(context.Context, syncproto.Message) error {
-		messages.Add(1)
-		return errors.New("connection refused")
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.NoError(t, e.Run(ended))
-	require.Positive(t, messages.Load())
-	require.LessOrEqual(t, messages.Load(), int64(5), "one each tenth of a second")
+	synctest.Test(t, func(t *testing.T) {
+		b := newBooks(t, 10)
+		m, err := meter.Open(meter.Config{State: t.TempDir(), Writer: b, WaitLimit: 10 * time.Second, LastReport: 250 * time.Millisecond})
+		require.NoError(t, err)
+		defer m.Close()
+		e := &edge{Meter: m}
+		granted(t, e)
+		require.Equal(t, "", e.found(bookedAccount))
+		var messages atomic.Int64
+		b.before = func(context.Context, syncproto.Message) error {
+			messages.Add(1)
+			return errors.New("connection refused")
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.NoError(t, e.Run(ended))
+		require.Positive(t, messages.Load())
+		require.LessOrEqual(t, messages.Load(), int64(5), "one each tenth of a second")
+	})
 }
 
 // TestAWriterThatForgetsIsNotFlooded: an edge whose session it does not know any more is told so by a
@@ -81,27 +85,29 @@ func TestAWriterThatForgetsIsNotFlooded(t *testing.T) {
 
 // TestChargesAreSyncedWhileTheWriterHangs: a power cut would else take all since the last message.
 func TestChargesAreSyncedWhileTheWriterHangs(t *testing.T) {
-	b := newBooks(t, 10)
-	var syncs, messages atomic.Int64
-	m, err := meter.Open(meter.Config{
-		State: t.TempDir(), Writer: b, WaitLimit: 10 * time.Second, LastReport: time.Millisecond, JournalSync: time.Millisecond,
-		Synced: func(time.Duration) { syncs.Add(1) },
+	synctest.Test(t, func(t *testing.T) {
+		b := newBooks(t, 10)
+		var syncs, messages atomic.Int64
+		m, err := meter.Open(meter.Config{
+			State: t.TempDir(), Writer: b, WaitLimit: 10 * time.Second, LastReport: time.Millisecond, JournalSync: time.Millisecond,
+			Synced: func(time.Duration) { syncs.Add(1) },
+		})
+		require.NoError(t, err)
+		e := &edge{Meter: m}
+		granted(t, e)
+		b.before = func(ctx context.Context, _ syncproto.Message) error {
+			messages.Add(1)
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		stop := e.start(m)
+		defer stop()
+		eventually(t, func() bool { return messages.Load() == 2 }, "both lanes wait for the writer")
+		before := syncs.Load()
+		require.Equal(t, "", e.found(bookedAccount))
+		eventually(t, func() bool { return syncs.Load() > before }, "the charge is durable")
+		require.EqualValues(t, 2, messages.Load(), "by itself, not for the next message")
 	})
-	require.NoError(t, err)
-	e := &edge{Meter: m}
-	granted(t, e)
-	b.before = func(ctx context.Context, _ syncproto.Message) error {
-		messages.Add(1)
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	stop := e.start(m)
-	defer stop()
-	eventually(t, func() bool { return messages.Load() == 2 }, "both lanes wait for the writer")
-	before := syncs.Load()
-	require.Equal(t, "", e.found(bookedAccount))
-	eventually(t, func() bool { return syncs.Load() > before }, "the charge is durable")
-	require.EqualValues(t, 2, messages.Load(), "by itself, not for the next message")
 }
 
 // TestWhatIsRecalledIsReturnedAtOnce, and not with the next message, up to a second later: a client may wait
