@@ -194,24 +194,6 @@ func TestAPanicOfAPageEndsItsRequestOnly(t *testing.T) {
 	})
 }
 
-func TestRefusalReachesAClientThatWasIdle(t *testing.T) {
-	r := start(t, server.Config{Answerer: fine, WriteTimeout: 50 * time.Millisecond})
-	c, err := r.dial()
-	require.NoError(t, err)
-	defer c.Close()
-	_, err = io.WriteString(c, "GET /v1/llps/a HTTP/1.1\r\nHost: h\r\n\r\n")
-	require.NoError(t, err)
-	response, err := http.ReadResponse(bufio.NewReader(c), nil)
-	require.NoError(t, err)
-	require.Equal(t, 200, response.StatusCode)
-	time.Sleep(100 * time.Millisecond)
-	_, err = io.WriteString(c, "GARBAGE\r\n\r\n")
-	require.NoError(t, err)
-	rest, err := io.ReadAll(c)
-	require.NoError(t, err)
-	require.Contains(t, string(rest), "400 Bad Request")
-}
-
 func TestUnusedConnectionIsClosedSilently(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		r := start(t, server.Config{Answerer: fine, ReadHeaderTimeout: time.Second}) // the TLS handshake, too, has to be done by then

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -88,24 +89,39 @@ func (c *http2Client) trySend(fields ...string) error {
 	return err
 }
 
-// readWithin reads frames for a while, and counts those of a type.
-func (c *http2Client) readWithin(t *testing.T, while time.Duration, kind http2.FrameType) (got int) {
+// readASecond calls read, which counts what it reads from a connection, for a second, and on a busy machine until there
+// are more than least.
+func readASecond(t *testing.T, conn net.Conn, least int, read func() (int, error)) (got int) {
 	t.Helper()
-	require.NoError(t, c.conn.SetReadDeadline(time.Now().Add(while)))
-	for {
-		frame, err := c.ReadFrame()
+	for began := time.Now(); ; {
+		until := began.Add(time.Minute)
+		if got > least {
+			until = began.Add(time.Second)
+		}
+		require.NoError(t, conn.SetReadDeadline(until))
+		n, err := read()
 		if err != nil {
 			return got
 		}
-		if frame.Header().Type == kind {
-			got++
-		}
+		got += n
 	}
+}
+
+// readASecond counts frames of a type.
+func (c *http2Client) readASecond(t *testing.T, least int, kind http2.FrameType) (got int) {
+	t.Helper()
+	return readASecond(t, c.conn, least, func() (int, error) {
+		frame, err := c.ReadFrame()
+		if err != nil || frame.Header().Type != kind {
+			return 0, err
+		}
+		return 1, nil
+	})
 }
 
 // TestWhoIsRefusedWithoutPauseIsHeldUp sends more requests than are answered, in a second.
 func TestWhoIsRefusedWithoutPauseIsHeldUp(t *testing.T) {
-	const sent, atOnce = 2000, 300 // at most a hundred at once, twenty more in a second, and slack
+	const sent, least, atOnce = 2000, 50, 300 // at most a hundred at once, twenty more in a second, and slack
 	for name, c := range map[string]struct {
 		start  starter
 		target string
@@ -120,11 +136,12 @@ func TestWhoIsRefusedWithoutPauseIsHeldUp(t *testing.T) {
 			require.NoError(t, err)
 			defer conn.Close()
 			go io.WriteString(conn, strings.Repeat("GET "+c.target+" HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer "+c.key+"\r\n\r\n", sent))
-			require.NoError(t, conn.SetReadDeadline(time.Now().Add(time.Second)))
-			answers, err := io.ReadAll(conn)
-			require.Error(t, err)
-			got := bytes.Count(answers, []byte("HTTP/1.1 "))
-			require.Greater(t, got, 50)
+			answers := bufio.NewReader(conn)
+			got := readASecond(t, conn, least, func() (int, error) {
+				line, err := answers.ReadString('\n')
+				return strings.Count(line, "HTTP/1.1 "), err
+			})
+			require.Greater(t, got, least)
 			require.Less(t, got, atOnce)
 			require.Equal(t, 200, ask(r.from(t, "127.0.0.1", false), r.url+"/v1/llps/a", liveKey(2)))
 			began := time.Now()
@@ -141,15 +158,15 @@ func TestWhoIsRefusedWithoutPauseIsHeldUp(t *testing.T) {
 				err = c.trySend(":method: GET", ":scheme: https", ":authority: h", ":path: /v1/llps/a", "authorization: Bearer "+liveKey(1))
 			}
 		}()
-		got := c.readWithin(t, time.Second, http2.FrameHeaders)
-		require.Greater(t, got, 50)
+		got := c.readASecond(t, least, http2.FrameHeaders)
+		require.Greater(t, got, least)
 		require.Less(t, got, atOnce)
 	})
 }
 
 // TestWhoSendsFramesWithoutPauseIsHeldUp sends PING after PING, for a second.
 func TestWhoSendsFramesWithoutPauseIsHeldUp(t *testing.T) {
-	const sent, atOnce = 50_000, 5000 // a burst, what was received with it, and slack
+	const sent, least, atOnce = 50_000, 50, 5000 // a burst, what was received with it, and slack
 	r := startSecure(t, server.Config{Answerer: fine})
 	c := r.http2(t, "127.0.0.2", 1<<20)
 	go func() {
@@ -157,8 +174,8 @@ func TestWhoSendsFramesWithoutPauseIsHeldUp(t *testing.T) {
 			err = c.WritePing(false, [8]byte{1})
 		}
 	}()
-	got := c.readWithin(t, time.Second, http2.FramePing)
-	require.Greater(t, got, 50)
+	got := c.readASecond(t, least, http2.FramePing)
+	require.Greater(t, got, least)
 	require.Less(t, got, atOnce)
 	require.Equal(t, 200, ask(r.from(t, "127.0.0.1", false), r.url+"/v1/llps/a", liveKey(2)))
 }
@@ -369,7 +386,10 @@ func TestAHandshakeThatGivesUpTakesNobodysTurn(t *testing.T) {
 	defer asked.Wait()
 	for n := range 2 * lane {
 		other := r.from(t, fmt.Sprintf("127.0.0.%d", 10+n), false)
-		asked.Go(func() { ask(other, r.url+"/v1/llps/a", liveKey(1)) })
+		asked.Go(func() { // again, since on a busy machine its time may be up before it computes
+			for computing.Load() < int32(lane) && ask(other, r.url+"/v1/llps/a", liveKey(1)) == 0 {
+			}
+		})
 	}
 	require.Eventually(t, func() bool { return computing.Load() == int32(lane) }, time.Minute, time.Millisecond)
 	customer := r.from(t, "127.0.0.9", false)
