@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -61,8 +60,6 @@ type process struct {
 	name    string
 	address string
 	secured *http.Transport // how its address is reached with TLS; nil for plain HTTP
-	// patience is how long a client waits for an answer; 0 is clientPatience.
-	patience time.Duration
 }
 
 // url is where a path is asked for.
@@ -75,15 +72,14 @@ func (p *process) url(path string) string {
 
 // dials makes a client with connections of its own.
 func (p *process) dials() *http.Client {
-	patience := cmp.Or(p.patience, clientPatience)
 	if p.secured != nil {
-		return &http.Client{Timeout: patience, Transport: p.secured.Clone()}
+		return &http.Client{Timeout: clientPatience, Transport: p.secured.Clone()}
 	}
-	return &http.Client{Timeout: patience, Transport: &http.Transport{}}
+	return &http.Client{Timeout: clientPatience, Transport: &http.Transport{}}
 }
 
-// clientPatience is how long most clients wait for an answer.
-const clientPatience = 5 * time.Second
+// clientPatience is how long most clients wait for an answer: who gives up is charged all the same.
+const clientPatience = time.Minute
 
 // start starts the process; it does not wait until it serves.
 func (p *process) start() {

@@ -35,6 +35,17 @@ func (a *account) asks(p *process, times int) (last int) {
 	return last
 }
 
+// asksUntilHeard asks until the answer is another than 503: a lookup waits for the writer a second, which a busy machine
+// may need for something else.
+func (a *account) asksUntilHeard(p *process) (status int) {
+	a.cluster.t.Helper()
+	eventually(a.cluster.t, func() bool {
+		status = a.asks(p, 1)
+		return status != http.StatusServiceUnavailable
+	}, func() string { return p.name + " hears the writer" })
+	return status
+}
+
 func TestEdgeWithFullDisk(t *testing.T) {
 	c := newCluster(t)
 	dir := c.mount("small", "1m")

@@ -122,7 +122,7 @@ func TestWaitersTakeNobodysPlace(t *testing.T) {
 	customer, stuck := c.account(1_000_000), c.account(1000)
 	// An edge keeps half of what an account used lately: enough for the 100 beside a hanging writer.
 	require.Equal(t, http.StatusOK, customer.asks(p, 900))
-	require.Equal(t, http.StatusOK, stuck.asks(away, 1), "it has all credits now")
+	require.Equal(t, http.StatusOK, stuck.asksUntilHeard(away), "it has all credits now")
 	away.Kill()
 
 	t.Run("of an account whose credits are at an edge that is away", func(t *testing.T) {

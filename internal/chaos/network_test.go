@@ -144,13 +144,18 @@ func TestDistantWriter(t *testing.T) {
 		var took []time.Duration
 		// One that comes while the edge reports waits for that as well, and the machine may be busy: one round that
 		// begins at a quiet moment is enough.
-		for n := 0; n < 20 && (n == 0 || slices.Min(took) >= 3*delay); n++ {
+		for n := 0; n < 20 && (len(took) == 0 || slices.Min(took) >= 3*delay); n++ {
 			a := c.account(1000)
 			time.Sleep(time.Duration(n) * delay / 2)
 			begin := time.Now()
-			require.Equal(t, http.StatusOK, a.asks(distant, 1))
+			status := a.asks(distant, 1)
+			if status == http.StatusServiceUnavailable && time.Since(begin) > 9*delay {
+				continue // it waited its second
+			}
+			require.Equal(t, http.StatusOK, status)
 			took = append(took, time.Since(begin).Round(time.Millisecond))
 		}
+		require.NotEmpty(t, took)
 		t.Logf("first requests of cold accounts: %v", took)
 		require.GreaterOrEqual(t, slices.Min(took), 2*delay)
 		require.Less(t, slices.Min(took), 4*delay, "two round trips")
@@ -160,7 +165,7 @@ func TestDistantWriter(t *testing.T) {
 		var took []time.Duration
 		for range 3 {
 			a := c.account(4)
-			require.Equal(t, http.StatusOK, a.asks(near, 1))
+			require.Equal(t, http.StatusOK, a.asksUntilHeard(near))
 			// The near edge has leased some of the others: the distant edge must get all of them.
 			begin := time.Now()
 			for got := 0; got < 3; {
@@ -172,7 +177,7 @@ func TestDistantWriter(t *testing.T) {
 				}
 			}
 			took = append(took, time.Since(begin).Round(time.Millisecond))
-			require.Equal(t, http.StatusPaymentRequired, a.asks(distant, 1))
+			require.Equal(t, http.StatusPaymentRequired, a.asksUntilHeard(distant))
 			a.settles()
 		}
 		t.Logf("credits leased by another edge were spent after %v", took)
@@ -181,7 +186,7 @@ func TestDistantWriter(t *testing.T) {
 
 	t.Run("is needed only when leases end (G6)", func(t *testing.T) {
 		a := c.account(1000)
-		require.Equal(t, http.StatusOK, a.asks(near, 1))
+		require.Equal(t, http.StatusOK, a.asksUntilHeard(near))
 		c.writer.Kill()
 		served := 0
 		for ; a.asks(near, 1) == http.StatusOK; served++ {

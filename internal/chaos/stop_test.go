@@ -60,7 +60,6 @@ func TestEveryAnswerOfAStoppedEdgeIsSpent(t *testing.T) {
 func stopUnderLoad(t *testing.T, edge func(*cluster) *process) {
 	c := newCluster(t)
 	p := edge(c)
-	p.patience = time.Minute // who gives up is charged all the same
 	asked, mark := c.account(10_000_000), c.account(1_000)
 	for round := range *stops {
 		before, _ := asked.got()
