@@ -881,3 +881,27 @@ func TestRowsThatContradictOneAnotherAreTold(t *testing.T) {
 	report := w.run("2025-05-05", w.file(headerA+rowA), w.file(headerA+struck))
 	require.Zero(t, report.Total().Contradictions.Records, "files of different days may be imported at once")
 }
+
+// TestSourcesOfOneDateThatContradictOneAnotherAreTold: the greater value counts, which may be the older one.
+func TestSourcesOfOneDateThatContradictOneAnotherAreTold(t *testing.T) {
+	struck := strings.Replace(rowA, "Active", "Strike Off", 1)
+	told := func(report Report) string {
+		var table strings.Builder
+		require.NoError(t, report.WriteTable(&table))
+		return table.String()
+	}
+	const first = " that contradict another source of the same date: 1, the first in line 2: status of U55101GA2006PTC900001; " +
+		"is one of them older? Import each with its own --as-of;"
+	w := newFixture(t)
+	newer, older := w.file(headerA+rowA), w.file(headerA+struck)
+	require.Contains(t, told(w.run("2025-05-05", newer, older)), "rows of "+older+first)
+	require.Contains(t, told(w.run("2025-05-05", newer)), "rows of "+newer+first, "with what the registry has")
+	require.NotContains(t, told(w.run("2025-05-05", older)), "contradict")
+	require.NotContains(t, told(w.run("2025-05-06", newer)), "contradict", "a newer source")
+	require.NotContains(t, told(w.run("2025-05-04", older)), "contradict", "an older one")
+	require.NotContains(t, told(w.run("2025-05-06", w.file(headerA+strings.Replace(rowA, "403516-India", "-India", 1)))), "contradict", "it says less")
+	w.run("2025-05-05", w.file("din,name,disqualified\n90000001,A,no\n"), w.file("din,name,disqualified\n90000001,B,no\n"))
+	report := w.run("2025-05-06", newer, older, older)
+	require.EqualValues(t, 2, report.Total().WithOthers.Records)
+	require.Zero(t, report.Files[0].WithOthers)
+}

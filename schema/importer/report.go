@@ -16,7 +16,7 @@ import (
 // Held counts the records of a release.
 type Held = load.Held
 
-// Contradiction counts the rows of a file that contradict the file's first row about the same record.
+// Contradiction counts the rows of a file that contradict an earlier one about the same record.
 type Contradiction = load.Contradiction
 
 // Report sums up a run.
@@ -48,7 +48,10 @@ type FileReport struct {
 	LeftOut  map[string]int64  `json:"left_out"`             // by reason: not data of this service
 	Unread   map[string]int64  `json:"values_taken_as_none"` // invalid optional values, by kind; their rows count above
 
-	Contradictions Contradiction `json:"contradictions"` // their rows count above
+	// Contradictions are with the file's first row about the same record, WithOthers with another source of the same date: an
+	// earlier file of the run, or what the registry has. Their rows count above.
+	Contradictions Contradiction `json:"contradictions"`
+	WithOthers     Contradiction `json:"contradictions_with_others"`
 }
 
 func newFileReport(name, format string) FileReport {
@@ -87,6 +90,7 @@ func (r *Report) Total() FileReport {
 		add(t.LeftOut, f.LeftOut)
 		add(t.Unread, f.Unread)
 		t.Contradictions.Records += f.Contradictions.Records
+		t.WithOthers.Records += f.WithOthers.Records
 		for reason, first := range f.First {
 			if t.First[reason] == "" {
 				t.First[reason] = f.Name + ", " + first
@@ -140,10 +144,16 @@ func (r *Report) WriteTable(w io.Writer) error {
 
 func (r *Report) writeContradictions(w io.Writer) {
 	for i := range r.Files {
-		if f := &r.Files[i]; f.Contradictions.Records > 0 {
-			fmt.Fprintf(w, "rows of %s that contradict an earlier one: %d, the first in line %d: %s; docs/import-formats.md, \"Which source wins\", says which counts\n",
-				f.Name, f.Contradictions.Records, f.Contradictions.Line, f.Contradictions.What)
-		}
+		f := &r.Files[i]
+		writeContradiction(w, f.Name, "an earlier one", &f.Contradictions, "")
+		writeContradiction(w, f.Name, "another source of the same date", &f.WithOthers, "is one of them older? Import each with its own --as-of; ")
+	}
+}
+
+func writeContradiction(w io.Writer, file, with string, c *Contradiction, advice string) {
+	if c.Records > 0 {
+		fmt.Fprintf(w, "rows of %s that contradict %s: %d, the first in line %d: %s; %sdocs/import-formats.md, \"Which source wins\", says which counts\n",
+			file, with, c.Records, c.Line, c.What, advice)
 	}
 }
 

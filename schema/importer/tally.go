@@ -52,6 +52,7 @@ func (t *tally) written(w *load.Written) error {
 		f.Read += c[load.New] + c[load.Changed] + c[load.Unchanged] + int64(len(w.Missing[file]))
 		t.reject(file, w.Missing[file])
 		f.Contradictions.Add(w.Contradictions[file])
+		f.WithOthers.Add(w.WithOthers[file])
 	}
 	return t.rejects.flush()
 }

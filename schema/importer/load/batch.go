@@ -17,11 +17,14 @@ type Written struct {
 	Records int               // of all files
 	Counts  []counts          // by outcome: New, Changed or Unchanged
 	Missing [][]record.Reject // records that lack what a new row must have
-	// Contradictions counts contradictions of companies and LLPs.
+	// Contradictions counts the records of companies and LLPs that contradict their file's first record with the same key.
 	Contradictions []Contradiction
+	// WithOthers counts the files' first records of a key that contradict another source of the same date: the run's first
+	// file with that key, or what the registry holds.
+	WithOthers []Contradiction
 }
 
-// Contradiction counts the records of a file that contradict the file's first record with the same key.
+// Contradiction counts the records of a file that contradict an earlier one with the same key.
 type Contradiction struct {
 	Records int64  `json:"rows"`
 	Line    int    `json:"first_line,omitempty"` // of the first contradicting record
@@ -39,7 +42,8 @@ func (c *Contradiction) Add(other Contradiction) {
 // NewWritten makes counts for a number of files, all 0.
 func NewWritten(files int) *Written {
 	return &Written{
-		Counts: make([]counts, files), Missing: make([][]record.Reject, files), Contradictions: make([]Contradiction, files),
+		Counts: make([]counts, files), Missing: make([][]record.Reject, files),
+		Contradictions: make([]Contradiction, files), WithOthers: make([]Contradiction, files),
 	}
 }
 
@@ -49,6 +53,7 @@ func (w *Written) Forget() {
 	clear(w.Counts)
 	clear(w.Missing)
 	clear(w.Contradictions)
+	clear(w.WithOthers)
 }
 
 // begin opens the transaction of the run.
@@ -75,21 +80,23 @@ func (s *Store) ApplyBatch(records []record.Entry, asOf string, w *Written) erro
 	return nil
 }
 
-// noteContradictions compares the records of one key with the first one of the same file. Records of a file are
-// neighbours.
-func (w *Written) noteContradictions(group []record.Entry) {
-	if !slices.Contains(record.Searched, group[0].Table) {
+// noteContradictions compares the records of one key, from sources of date asOf, with the first one of the same file, and that
+// with the first of all and with held, the state of the registry's record. Records of a file are neighbours.
+func (w *Written) noteContradictions(group []record.Entry, held *merge.State, asOf string) {
+	t := group[0].Table
+	if !slices.Contains(record.Searched, t) {
 		return // a person may hold several offices
 	}
 	first := &group[0]
-	for i := range group[1:] {
-		p := &group[i+1]
-		if p.File != first.File {
+	for i := range group {
+		p := &group[i]
+		counts, line, column := w.Contradictions, max(p.Line, first.Line), contradiction(first, p)
+		if i == 0 || p.File != first.File {
 			first = p
-			continue
+			counts, line, column = w.WithOthers, p.Line, cmp.Or(held.Contradicted(t, p.Values, asOf), contradiction(&group[0], p))
 		}
-		if column := contradiction(first, p); column != "" {
-			w.Contradictions[p.File].Add(Contradiction{1, max(p.Line, first.Line), column + " of " + p.Key[0]})
+		if column != "" {
+			counts[p.File].Add(Contradiction{1, line, column + " of " + p.Key[0]})
 		}
 	}
 }

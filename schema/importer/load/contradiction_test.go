@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/schema/importer/merge"
 	"regedge/schema/importer/record"
 )
 
@@ -18,7 +19,8 @@ func TestRowsAreComparedWithTheFirstOfTheirOwnFile(t *testing.T) {
 	w := NewWritten(2)
 	w.noteContradictions([]record.Entry{
 		row(0, 2, "ACTIVE"), row(0, 9, "STRUCK_OFF"), row(1, 7, "STRUCK_OFF"), row(1, 5, "ACTIVE"), row(1, 8, "STRUCK_OFF"),
-	})
+	}, merge.NewState(record.CompanyTable), "2025-05-05")
 	const what = "status of U55101GA2006PTC900001"
 	require.Equal(t, []Contradiction{{1, 9, what}, {1, 7, what}}, w.Contradictions)
+	require.Equal(t, []Contradiction{{}, {1, 7, what}}, w.WithOthers, "with the first of all")
 }

@@ -204,7 +204,7 @@ func (s *Store) apply(group []record.Entry, asOf string, w *Written) error {
 	if err != nil {
 		return err
 	}
-	w.noteContradictions(group)
+	w.noteContradictions(group, now, asOf)
 	name, status := indexed(t, now)
 	exists, all := held, merge.Effect{}
 	for i := range group {

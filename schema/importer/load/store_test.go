@@ -152,6 +152,7 @@ func TestCountsBeginAnewAfterTheyAreReported(t *testing.T) {
 	w.Counts[1][Changed] = 3
 	w.Missing[0] = []record.Reject{{Line: 1}}
 	w.Contradictions[1] = Contradiction{1, 2, "status of A"}
+	w.WithOthers[1] = Contradiction{1, 2, "status of A"}
 	w.Forget()
 	require.Equal(t, NewWritten(2), w)
 }

@@ -78,6 +78,18 @@ func (s *State) Merge(t *record.Table, said []record.Value, asOf string) Effect 
 	return did
 }
 
+// Contradicted returns the first column of which a source of the state's own date has another value than the state, "" if there is
+// none. It looks at columns that are units of their own.
+func (s *State) Contradicted(t *record.Table, said []record.Value, asOf string) string {
+	for i := range t.Units {
+		c := t.Units[i].Columns[0]
+		if s.dates[i] == asOf && len(t.Units[i].Columns) == 1 && said[c].Kind != record.Null && said[c] != s.Values[c] {
+			return t.Columns[c]
+		}
+	}
+	return ""
+}
+
 // Drop forgets the value of a column that is a unit of its own.
 func (s *State) Drop(t *record.Table, column int) {
 	s.Values[column] = record.Value{}
