@@ -39,6 +39,8 @@ func TestADisturbedCellIsReadRightOrRejected(t *testing.T) {
 		{name, "#NAME?", "no name: #NAME?"}, {name, "#REF!", "no name: #REF!"}, {name, "=A2", "no name: =A2"},
 		{name, `"=VLOOKUP(A2,Names!A:B,2)"`, "no name: =VLOOKUP(A2,Names!A:B,2)"}, {name, "='Sheet 2'!B2", "no name: ='Sheet 2'!B2"}, {name, "=$B$2", "no name: =$B$2"},
 		{name, `"=""A""&""B"""`, `no name: =A&B`}, {name, `"=""A """"B"""" LIMITED"""`, `A "B" LIMITED`}, {name, "A\x00B LIMITED", "zero bytes: the row is damaged"},
+		{state, ",#ERROR!,", "Goa"}, {roc, ",#CALC!,", "-"}, {class, ",########,", "-"}, {class, ",#GETTING_DATA,", "-"}, {roc, ",Err:502,", "-"}, {class, ",undefined,", "-"},
+		{name, "#SPILL!", "no name: #SPILL!"}, {name, "Err:502", "no name: Err:502"}, {name, "#TAG!A LIMITED", "#TAG!A LIMITED"}, {date, "NaT", "-"},
 		{status, ",ACTIV,", "unknown status: ACTIV"}, {status, ",ACTV,", "ACTIVE"}, {status, ",सक्रिय,", "unknown status: सक्रिय"}, {status, ",,", "unknown status"},
 	}
 	for _, amount := range []string{
@@ -78,7 +80,7 @@ func TestADisturbedCellIsReadRightOrRejected(t *testing.T) {
 	w := newFixture(t)
 	f := w.text("2025-05-05", file)
 	require.EqualValues(t, len(list), f.Read)
-	require.Equal(t, map[string]int64{"state": 4}, f.Unread)
+	require.Equal(t, map[string]int64{"state": 5}, f.Unread)
 	rejects := w.rejected()
 	for i, d := range list {
 		got := w.row("SELECT "+column[d.place]+" FROM company WHERE cin = ?", fmt.Sprintf("U55101GA2006PTC%d", 900001+i))

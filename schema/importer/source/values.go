@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -30,7 +29,7 @@ var (
 var noneWords = map[string]bool{
 	"": true, "na": true, "nan": true, "null": true, "none": true, "nil": true,
 	"unclassified": true, "notavailable": true, "00000000": true, "notapplicable": true, "notknown": true, "unknown": true,
-	"notdisclosed": true, "notspecified": true, "blank": true,
+	"notdisclosed": true, "notspecified": true, "blank": true, "undefined": true,
 }
 
 // maxNone is longer than every one of noneWords with the spaces of the sources.
@@ -113,15 +112,24 @@ func clean(s string) string {
 const maxPasses = 16
 
 // visible returns s without invisible characters, such as soft hyphens and marks of byte order and writing direction,
-// which come with text copied from web pages. The joiners of Indic scripts stay.
+// which come with text copied from web pages. The joiners of Indic scripts stay. Control characters that Windows-1252 has signs for, such
+// as U+0092, become those signs: the text was read as Latin-1.
 func visible(s string) string {
 	return strings.Map(func(c rune) rune {
+		if c >= 0x80 && c <= 0x9f && c != nextLine {
+			if sign := charmap.Windows1252.DecodeByte(byte(c)); sign != utf8.RuneError {
+				return sign
+			}
+		}
 		if c >= utf8.RuneSelf && unicode.Is(unicode.Cf, c) && c != '\u200c' && c != '\u200d' {
 			return -1
 		}
 		return c
 	}, s)
 }
+
+// nextLine is a line end in some texts (Unicode, UAX 14), and would be a sign of Windows-1252.
+const nextLine = 0x85
 
 // percentDecoded decodes a text that was encoded for a web address, such as "A%20%26%20B". A text with blanks stays as
 // it is: an encoded one has none.
@@ -206,14 +214,16 @@ func isUnlikely(c rune) bool {
 // alone: "&REG;" may be a word in capitals.
 func isNoSign(c rune) bool { return (c <= '\u00a0' || c >= 'À') && c != '™' }
 
-// sheetErrors are what a spreadsheet shows for a formula that failed. #N/A is not among them: it means no value.
-var sheetErrors = []string{"#NAME?", "#REF!", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!"}
+// sheetError matches what a spreadsheet shows for a formula that failed, such as #NAME?, #SPILL! and Err:502, and for a value that its
+// column is too narrow for. #N/A is not among them: it means no value.
+var sheetError = regexp.MustCompile(`^(#[A-Z0/_]+[!?]|#GETTING_DATA|##+|Err:5\d\d)$`)
 
 // isFormulaOrError reports whether s is such an error, or a formula instead of its result, =A2&"x" or
 // =VLOOKUP(A2,B:C,2).
 func isFormulaOrError(s string) bool {
 	s = strings.TrimSpace(s)
-	return slices.Contains(sheetErrors, s) || len(s) > 1 && s[0] == '=' && strings.IndexByte(formulaStarts, s[1]) >= 0
+	isError := (strings.HasPrefix(s, "#") || strings.HasPrefix(s, "Err:")) && sheetError.MatchString(s)
+	return isError || len(s) > 1 && s[0] == '=' && strings.IndexByte(formulaStarts, s[1]) >= 0
 }
 
 const formulaStarts = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz$(+-'\""

@@ -424,6 +424,7 @@ func TestCleanMendsWhatIsBroken(t *testing.T) {
 		"CAF&eacute; &rsquo;&nbsp;B &#2349;&#8377;&#59;": "CAFé ’ B भ₹;", "A&semi;": "A;",
 		"A&reg; B&trade; 5&deg; 1&frac12; C&shy;D &copy;&middot;&sect;": "A® B™ 5° 1½ CD ©·§", "A &REG; B &Copy;": "A &REG; B &Copy;", "A &phone; &part;": "A &phone; &part;",
 		"TA\u200bTA S\u00adTEEL": "TATA STEEL", "\ufeffTATA": "TATA", "\u202eATAT\u202c": "ATAT", "क्\u200dष": "क्\u200dष",
+		"O\u0092BRIEN \u0096 \u0093A\u0094 \u0080": "O’BRIEN – “A” €", "a\u0085b\u0081c": "a b c",
 		"&am\u200bp;": "&", "\u200b": "",
 		"": "",
 	} {
@@ -490,7 +491,7 @@ func FuzzClean(f *testing.F) {
 // TestTextThatWasEncodedTwiceIsReadAsItWas, and any other stays.
 func TestTextThatWasEncodedTwiceIsReadAsItWas(t *testing.T) {
 	for in, want := range map[string]string{
-		"JosÃ©": "José", "CAFÃ‰ LTD": "CAFÉ LTD", "à¤\u00adà¤¾à¤°à¤¤": "भारत", "â€“ â€œA â‚¹": "– “A ₹", "A Ã\u0080 B": "A À B",
+		"JosÃ©": "José", "CAFÃ‰ LTD": "CAFÉ LTD", "à¤\u00adà¤¾à¤°à¤¤": "भारत", "â€“ â€œA â‚¹": "– “A ₹", "A Ã\u0080 B": "A À B", "Ã\u0081 â€\u009d": "Á ”",
 		"José": "José", "CAFÉ ROUGE": "CAFÉ ROUGE", "भारत": "भारत", "Ã": "Ã", "A – B": "A – B", "Â": "Â", "भारत Ã©": "भारत Ã©", "": "",
 	} {
 		require.Equal(t, want, clean(in), "%q", in)
