@@ -905,3 +905,27 @@ func TestSourcesOfOneDateThatContradictOneAnotherAreTold(t *testing.T) {
 	require.EqualValues(t, 2, report.Total().WithOthers.Records)
 	require.Zero(t, report.Files[0].WithOthers)
 }
+
+// TestRowsInQuotesAreReadAsTheyWere: a spreadsheet that expects semicolons leaves all columns in one, and puts the rows that have quotes, or all,
+// in quotes.
+func TestRowsInQuotesAreReadAsTheyWere(t *testing.T) {
+	inQuotes := func(row string) string {
+		return `"` + strings.ReplaceAll(strings.TrimSuffix(row, "\n"), `"`, `""`) + "\"\n"
+	}
+	lines := strings.Replace(rowA, "900001", "900002", 1)
+	lines = strings.Replace(lines, "1 BEACH ROAD,", "1 BEACH ROAD,\n", 1)
+	want := newFixture(t)
+	want.text("2025-05-05", headerA+rowA+lines)
+	for _, header := range []string{headerA, inQuotes(headerA)} {
+		w := newFixture(t)
+		f := w.text("2025-05-05", header+inQuotes(rowA)+inQuotes(lines)+inQuotes(headerA)+inQuotes("Total, 2")+rowA)
+		require.EqualValues(t, 2, f.New)
+		require.EqualValues(t, 1, f.Unchanged)
+		require.EqualValues(t, 1, f.LeftOut["repeated header"])
+		require.EqualValues(t, map[string]int64{"wrong number of fields": 1}, f.Rejected)
+		require.Equal(t, want.rows("SELECT * FROM company ORDER BY cin"), w.rows("SELECT * FROM company ORDER BY cin"))
+	}
+	w := newFixture(t)
+	f := w.text("2025-05-05", inQuotes(strings.Repeat("Goa, ", 20))+headerA+rowA)
+	require.EqualValues(t, 1, f.LeftOut["row above the header"], "a title with commas")
+}

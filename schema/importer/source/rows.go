@@ -78,14 +78,28 @@ func (r *rowReader) next() (row, error) {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
+		if r.columns > 0 {
+			text = withoutRowQuotes(text, r.separator)
+		}
 		r.fields = splitFields(text, r.separator, r.fields[:0])
 		return row{line: first, raw: text, fields: r.fields}, nil
 	}
 }
 
+// withoutRowQuotes returns the row that is all of a quoted value. A spreadsheet that expects another separator leaves all columns in one,
+// and puts a row with quotes in it in quotes.
+func withoutRowQuotes(text string, separator byte) string {
+	if body, quoted := strings.CutPrefix(text, `"`); quoted && strings.HasSuffix(body, `"`) {
+		if end, _, _ := closingQuote(body, separator); end == len(body)-1 && strings.IndexByte(body, separator) >= 0 {
+			return splitFields(text, separator, nil)[0]
+		}
+	}
+	return text
+}
+
 // hasColumns reports whether a row has the fields that are needed, and nothing after the last column.
 func (r *rowReader) hasColumns(text string) bool {
-	fields := splitFields(text, r.separator, nil)
+	fields := splitFields(withoutRowQuotes(text, r.separator), r.separator, nil)
 	return r.columns == 0 ||
 		len(fields) >= r.needed && strings.TrimSpace(strings.Join(fields[min(r.columns, len(fields)):], "")) == ""
 }

@@ -87,7 +87,7 @@ var columnNumber = regexp.MustCompile(`^\s*(\(\d{1,2}\)|\d{1,2}[.)])`)
 
 // columnNames splits a header, and leaves out the numbers of the columns if all have one.
 func columnNames(raw string, separator byte) []string {
-	header := toUTF8(splitFields(sheetLineEnds.Replace(raw), separator, nil))
+	header := toUTF8(splitFields(withoutRowQuotes(sheetLineEnds.Replace(raw), separator), separator, nil))
 	if slices.ContainsFunc(header, func(name string) bool { return strings.TrimSpace(name) != "" && !columnNumber.MatchString(name) }) {
 		return header
 	}
