@@ -72,6 +72,19 @@ func TestNoDataAreLeftOutAboveAHeader(t *testing.T) {
 	}
 }
 
+// TestTheHeaderBelowAFilledRowIsNamed: a merged title is repeated in each column by some programs.
+func TestTheHeaderBelowAFilledRowIsNamed(t *testing.T) {
+	columns := strings.Count(headerA, ",") + 1
+	for _, above := range []string{
+		strings.Repeat(",Companies of Goa", columns)[1:], strings.Repeat(",Company,Status", columns/2)[1:],
+		"Company Master Data\n" + strings.Repeat(",Status", columns)[1:], rowA[:len(rowA)-1],
+	} {
+		w := newFixture(t)
+		_, err := Run(context.Background(), w.config("2025-05-05", w.file(above+"\n"+headerA+rowA)))
+		require.ErrorContains(t, err, fmt.Sprintf("; line %d is a header: if the rows above it are no data, remove them", 2+strings.Count(above, "\n")))
+	}
+}
+
 // TestNumbersAreReadAsSpreadsheetsLeaveThem: as texts, with blanks, or with what can't be seen.
 func TestNumbersAreReadAsSpreadsheetsLeaveThem(t *testing.T) {
 	const number = "U55101GA2006PTC900001"

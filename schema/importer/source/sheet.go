@@ -117,7 +117,7 @@ func (s *sheet) seekHeader(first string, err error) error {
 		unknown := s.takeHeader(r.raw)
 		if unknown == nil {
 			if slices.ContainsFunc(above, s.mayBeData) {
-				return err
+				return fmt.Errorf("%w; line %d is a header: if the rows above it are no data, remove them", err, r.line)
 			}
 			s.above = len(above)
 			return nil
