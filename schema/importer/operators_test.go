@@ -229,6 +229,45 @@ func TestAColumnOfTheCityCostsNoDistrict(t *testing.T) {
 	require.Equal(t, "Pimpri|Pune", w.row("SELECT city, district FROM company"))
 }
 
+// TestAColumnOfTheDistrictCountsWhereTheAddressNamesNone, and there is no pincode with one.
+func TestAColumnOfTheDistrictCountsWhereTheAddressNamesNone(t *testing.T) {
+	const header = "CIN,CompanyName,CompanyStatus,Registered_Office_Address,District,State,Pincode"
+	for row, want := range map[string]string{
+		`"Plot 5, MIDC",PUNE,Maharashtra,`:                                   "Pune",
+		`"Plot 5, MIDC, Dist. Nashik",Pune,Maharashtra,`:                     "Pune",
+		`"Plot 5,Wagholi,Nashik,Maharashtra,000000-India",Pune,Maharashtra,`: "Nashik",
+		`"Plot 5, MIDC",Pune,Maharashtra,403516`:                             "North Goa",
+		`"Plot 5, MIDC, Dist. Nashik",Camp,Maharashtra,`:                     "Nashik",
+		`"Plot 5, MIDC",NA,Maharashtra,`:                                     "-",
+	} {
+		w := newFixture(t)
+		w.text("2025-05-05", "Pincode,District,StateName\n403516,North Goa,Goa\n")
+		f := w.text("2025-05-05", header+"\nU55101MH2006PTC900001,A,Active,"+row+"\n")
+		require.Equal(t, want, w.row("SELECT district FROM company"), row)
+		require.Equal(t, strings.Contains(row, "Camp"), f.Unread["district"] == 1, row)
+		w = newFixture(t)
+		w.text("2025-05-05", header+",Correspondence Address\nU55101MH2006PTC900001,A,Active,"+row+",1 Link Road\n")
+		require.NotEqual(t, "Pune", w.row("SELECT district FROM company"), "of which address?")
+	}
+}
+
+// TestAStateInTheColumnOfTheCityIsNoCity, and counts as the state where there is no other.
+func TestAStateInTheColumnOfTheCityIsNoCity(t *testing.T) {
+	for row, want := range map[string]string{
+		"Maharashtra,": "-|Maharashtra", "MAHARASHTRA,Maharashtra": "-|Maharashtra", "Goa,Maharashtra": "Goa|Maharashtra", "Delhi,": "Delhi|-", "Pune,": "Pune|-",
+	} {
+		for header, table := range map[string]string{
+			"CIN,CompanyName,CompanyStatus,City,State\nU55101MH2006PTC900001,A,Active,":              "company",
+			"LLPIN,LLP Name,Status,City,State\nABD-0345,A,Active,":                                   "llp",
+			"llpin,llp_name,status,incorporation_date,city,state\nABD-0345,A LLP,Active,2020-01-01,": "llp",
+		} {
+			w := newFixture(t)
+			w.text("2025-05-05", header+row+"\n")
+			require.Equal(t, want, w.row("SELECT city, state FROM "+table), header+row)
+		}
+	}
+}
+
 // TestTheLineEndsOfXLSXAreBlanks: programs that read its texts without their escapes leave them as _x000D_.
 func TestTheLineEndsOfXLSXAreBlanks(t *testing.T) {
 	w := newFixture(t)

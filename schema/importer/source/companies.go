@@ -74,6 +74,7 @@ func (s *sheet) company(cin string) (record.Record, error) {
 	a := s.address()
 	v[record.CompanyLine], v[record.CompanyCity], v[record.CompanyPincode] = a.line, a.city, a.pincode
 	v[record.CompanyState] = s.state(a)
+	s.addDistrict(&a, v[record.CompanyState].Text)
 	v[record.CompanyDistrict] = a.named(v[record.CompanyState])
 	return record.New(record.CompanyTable, v, cin), nil
 }
@@ -136,24 +137,41 @@ func (s *sheet) address() address {
 	return a
 }
 
+// addDistrict reads the column of the district where the address names none in its place. One that the table lacks is counted.
+func (s *sheet) addDistrict(a *address, state string) {
+	if text := s.get(fieldDistrict); a.district == "" && !isNoText(text) {
+		if a.district = text; districtOf(text, state) == "" {
+			s.out.note("district")
+		}
+	}
+}
+
 // city reads the column of the city. It is none if it repeats the state, as in an address, or has no letter.
 func (s *sheet) city(a address) record.Value {
 	text := s.get(fieldCity)
 	if isNoText(text) || !strings.ContainsFunc(text, unicode.IsLetter) {
 		return record.Value{}
 	}
-	return cityName(text, orElse(stateName(s.get(fieldState)), a.state).Text)
+	state := orElse(stateName(s.get(fieldState)), a.state)
+	if state.Kind == record.Null && isOtherState(text) {
+		return record.Value{}
+	}
+	return cityName(text, state.Text)
 }
 
-// state reads the column of the state or, without one, takes the address's. What can't be a state is counted.
+// state reads the column of the state or, without one, takes the address's, or a state in the column of the city. What can't be a state is counted.
 func (s *sheet) state(a address) record.Value {
 	text := s.get(fieldState)
 	v := stateName(text)
 	if v.Kind == record.Null && !isNone(text) && !isZero(text) {
 		s.out.note("state")
 	}
-	s.likely.noteState(text, v, a, s.get(fieldCity))
-	return orElse(v, a.state)
+	city := s.get(fieldCity)
+	s.likely.noteState(text, v, a, city)
+	if v = orElse(v, a.state); v.Kind == record.Null && isOtherState(city) {
+		return stateName(city)
+	}
+	return v
 }
 
 func (s *sheet) phone(text string) record.Value {

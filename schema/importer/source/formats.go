@@ -131,7 +131,7 @@ var companyFormat = &format{
 		"incorporationdate": fieldDate, "registrationdate": fieldDate,
 		"authorizedsharecapital": fieldAuthorized, "authorisedsharecapital": fieldAuthorized, "paidupsharecapital": fieldPaidUp,
 		"address": fieldAddress, "roc": fieldROC, "category": fieldCategory, "class": fieldClass,
-		"listed": fieldListed, "whetherlisted": fieldListed, "email": fieldEmail, "city": fieldCity, "pincode": fieldPincode,
+		"listed": fieldListed, "whetherlisted": fieldListed, "email": fieldEmail, "city": fieldCity, "district": fieldDistrict, "pincode": fieldPincode,
 	},
 	others: map[string]field{"addressofregisteredoffice": fieldAddress, "registeredoffice": fieldAddress, "rocoffice": fieldROC},
 }
@@ -440,7 +440,7 @@ func (f *format) placeSpare(header []string, places []int) {
 		if at == nil {
 			at = others[meaning]
 		}
-		isOfAddress := meaning == fieldCity || meaning == fieldPincode
+		isOfAddress := meaning == fieldCity || meaning == fieldDistrict || meaning == fieldPincode
 		if len(at) == 1 && !(isOfAddress && hasOtherAddress(header, places)) {
 			places[meaning] = at[0]
 		}
@@ -448,7 +448,7 @@ func (f *format) placeSpare(header []string, places []int) {
 }
 
 // hasOtherAddress reports whether a header has a column with an address beside the one that is read, such as "Correspondence Address". Of
-// which of the two the columns of city and pincode are, can't be told. "Address 2" is a part of one.
+// which of the two the columns of city, district and pincode are, can't be told. "Address 2" is a part of one.
 func hasOtherAddress(header []string, places []int) bool {
 	for i, name := range header {
 		name = squash(name)
