@@ -525,6 +525,14 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 			`that of UTC at which a day begins in India, as "Feb 22 2019  6:30:00:000PM", but no zone is given`},
 		"days of UTC by SQL Server, 24 hours": {func(_ int, row []string) { row[8] = "22 Feb " + row[8][:4] + " 18:30:00:000" },
 			`that of UTC at which a day begins in India, as "22 Feb 2019 18:30:00:000", but no zone is given`},
+		"names that were cut off": {func(i int, row []string) {
+			if i > 6 {
+				row[1] = fmt.Sprintf("MADE-UP %c RESORTS AND HOT", 'A'+i%26)
+			}
+		}, `its texts in CompanyName are cut off after 25 characters, as "MADE-UP D RESORTS AND HOT"`},
+		"addresses that were cut off": {func(i int, row []string) {
+			row[9] = fmt.Sprintf(`"%c, BEACH ROAD, NEAR THE CHURCH, CALAN"`, 'A'+i%26)
+		}, `its texts in Registered_Office_Address are cut off after 37 characters, as "D, BEACH ROAD, NEAR THE CHURCH, CALAN"`},
 		"sorted dates": {func(i int, row []string) { row[8] = fmt.Sprintf("%d-02-%02d", 2019-i, 1+i%20) }, "was one column sorted alone"},
 	} {
 		w := newFixture(t)
@@ -747,6 +755,13 @@ func TestSomeUnlikelyValuesAreTaken(t *testing.T) {
 			if i%2 == 0 {
 				row[6], row[7] = row[7], row[6]
 			}
+		},
+		"names without a form": func(i int, row []string) { row[1] = "FRIENDS OF THE BEACH AT CALANGUTE" + strings.Repeat("E", i) },
+		"codes for names":      func(i int, row []string) { row[1] = fmt.Sprintf("MADE-UP COMPANY %03d", i) },
+		"names of one length":  func(i int, row []string) { row[1] = fmt.Sprintf("MADE-UP COMPANY %03d LIMITED", i) },
+		"one address":          func(_ int, row []string) { row[9] = `"TOWER OF A THOUSAND COMPANIES, CALANGUTE"` },
+		"whole addresses": func(i int, row []string) {
+			row[9] = fmt.Sprintf(`"%c, BEACH ROAD, CALANGUTE,North Goa,Goa,-India"`, 'A'+i%26)
 		},
 		"dates": func(_ int, row []string) { row[8] = row[8][8:] + row[8][4:8] + row[8][2:4] },
 		"years": func(i int, row []string) {

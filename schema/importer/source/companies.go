@@ -122,7 +122,9 @@ func (s *sheet) email(text string) record.Value {
 // address reads the column of the address and, for what it lacks, the columns of city and pincode. A number at the
 // pincode's place, or a text in its column, that is not a pincode is counted, and so is a city without a letter.
 func (s *sheet) address() address {
-	a := parseAddress(s.get(fieldAddress))
+	text := s.get(fieldAddress)
+	s.likely.noteAddress(text)
+	a := parseAddress(text)
 	pincode := pincodeOf(s.get(fieldPincode))
 	if a.oddPincode || pincode.Kind == record.Null && !isNone(s.get(fieldPincode)) && !isZero(s.get(fieldPincode)) {
 		s.out.note("pincode")
@@ -137,10 +139,11 @@ func (s *sheet) address() address {
 	return a
 }
 
-// addDistrict reads the column of the district where the address names none in its place. One that the table lacks is counted.
+// addDistrict reads the column of the district where the address names none in its place. One that the table lacks is counted if there is no
+// pincode either.
 func (s *sheet) addDistrict(a *address, state string) {
 	if text := s.get(fieldDistrict); a.district == "" && !isNoText(text) {
-		if a.district = text; districtOf(text, state) == "" {
+		if a.district = text; a.pincode.Kind == record.Null && districtOf(text, state) == "" {
 			s.out.note("district")
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"regedge/schema/importer/record"
 )
@@ -20,6 +21,41 @@ type likelihood struct {
 	daysOfYears         int               // those of otherYears whose day is the CIN's year
 	swapped             string            // one of daysOfYears, in the form of company
 	fixed               [16]fixedAmounts  // by how many decimals the format shows
+	ends                [fieldCount]textEnds
+}
+
+// textEnds counts the texts of a column that have the greatest length, without the end that nearly all have: what stored them had room
+// for no more. In the official files at most one name or address is so.
+type textEnds struct {
+	rows, longest, cut int
+	example            string // one of those that were cut off
+}
+
+// fewestCharacters is a greatest length below which texts may be codes of one length.
+const fewestCharacters = 20
+
+// note counts a text. Equal ones in a row count once: they may stand for no value.
+func (c *textEnds) note(text string, isWhole func(string) bool) {
+	c.rows++
+	n := utf8.RuneCountInString(text)
+	if n > c.longest {
+		c.longest, c.cut, c.example = n, 0, ""
+	}
+	if n == c.longest && n >= fewestCharacters && text != c.example && !isWhole(text) {
+		c.cut++
+		c.example = text
+	}
+}
+
+// areCut reports whether texts were cut off: 20 at least, and a tenth of all. Fewer may fill a form's field.
+func (c *textEnds) areCut() bool { return c.cut >= fewestRows && fewOf*c.cut >= c.rows }
+
+// noteAddress counts an address. Nearly all end in a pincode or the country.
+func (l *likelihood) noteAddress(text string) {
+	l.ends[fieldAddress].note(text, func(s string) bool {
+		_, isIndian := cutSuffixFold(s, "india")
+		return isIndian || isDigits(s[len(s)-1:])
+	})
 }
 
 // fixedAmounts counts amounts in a format that shows all with so many digits. The last one is a zero, or any other: shorter ways to write a
@@ -91,6 +127,7 @@ func (l *likelihood) note(s *sheet, cin string, v []record.Value) {
 
 // noteName counts a name. If several records have the same name without a legal form, it may be an activity.
 func (l *likelihood) noteName(id, name string) {
+	l.ends[fieldName].note(name, legalForm.MatchString)
 	if l.strange[fieldName].rows == firstRows {
 		return
 	}
@@ -254,6 +291,12 @@ func (l *likelihood) check(s *sheet) error {
 			return fmt.Errorf("most contributions of its LLPs are less than %d: is %s in lakhs or crores? Write whole rupees", smallContribution, s.column(f))
 		default:
 			return fmt.Errorf("most capitals of its companies are less than %d: is %s in lakhs or crores? Write whole rupees", smallAmount, s.column(f))
+		}
+	}
+	for f := range fieldCount {
+		if c := &l.ends[f]; c.areCut() {
+			return fmt.Errorf("its texts in %s are cut off after %d characters, as %q: export it again with room for all of them",
+				s.column(f), c.longest, cut(c.example, maxColumnShown))
 		}
 	}
 	switch {
