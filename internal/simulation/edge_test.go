@@ -336,7 +336,7 @@ func (e *edge) stale(message, reply []byte) []byte {
 	e.sim.detail("%s gets an earlier reply as an answer: %+v", e.name, *r)
 	e.deceived = true
 	e.noteUntold(&m, r)
-	if e.noteTold(r) {
+	if m.Sync != nil && r.Session == m.Sync.Session && r.Since <= m.Sync.Seen && r.Upto > m.Sync.Seen && e.noteTold(r) { // else it takes no rows
 		e.sim.countedTwice = true
 	}
 	r.Answers = m.Number

@@ -15,8 +15,14 @@ func (w *Writer) ChangingRoutes() (routes []string) {
 	return routes
 }
 
-// CompareLate has the projector compare what may have arrived late when late says so, not after a minute. It is called
-// before Run.
-func (w *Writer) CompareLate(late <-chan time.Time) {
-	w.projector.after = func(time.Duration) <-chan time.Time { return late }
+// CompareLate has the projector compare what may have arrived late when one of the channels says so that it sends, not
+// after a minute. It is called before Run.
+func (w *Writer) CompareLate() (armed <-chan chan<- time.Time) {
+	all := make(chan chan<- time.Time, 8)
+	w.projector.after = func(time.Duration) <-chan time.Time {
+		late := make(chan time.Time, 1)
+		all <- late
+		return late
+	}
+	return all
 }

@@ -56,8 +56,7 @@ func TestARevokedKeyStaysRevoked(t *testing.T) {
 	ledger, _ := openDatabases(t, t.TempDir())
 	w, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: token})
 	require.NoError(t, err)
-	late := make(chan time.Time, 1)
-	w.CompareLate(late)
+	armed := w.CompareLate()
 	runUntilEnd(t, w)
 	client := newClient(w, token)
 	a, err := client.AddAccount(t.Context(), "made-up", "", "scale")
@@ -65,16 +64,20 @@ func TestARevokedKeyStaysRevoked(t *testing.T) {
 	k, err := client.AddKey(t.Context(), a.ID, "key")
 	require.NoError(t, err)
 	<-way.cut
+	start := <-armed // of what a writer before this one may have given up
 	keys := func() int { return count(t, access, `SELECT count(*) FROM api_key`) }
 	require.Eventually(t, func() bool { return keys() == 1 }, time.Minute, 10*time.Millisecond, "it was put again")
 	revoked, err := client.RevokeKey(t.Context(), k.ID)
 	require.NoError(t, err)
 	require.False(t, revoked.Pending)
 	require.Zero(t, keys())
+	start <- time.Now()
+	late := <-armed // a minute after the connection was cut
 
 	way.deliver()
 	<-way.late
 	require.Equal(t, 1, keys(), "the late statement put it back")
 	late <- time.Now()
 	require.Eventually(t, func() bool { return keys() == 0 }, time.Minute, 10*time.Millisecond)
+	require.Empty(t, armed, "nothing was given up since")
 }

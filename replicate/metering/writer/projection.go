@@ -265,7 +265,7 @@ func (p *projector) exec(ctx context.Context, act string, t projected, statement
 	ctx, cancel := bounded(ctx, rowLimit)
 	defer cancel()
 	if _, err := p.access.ExecContext(ctx, statement, values...); err != nil {
-		p.gaveUp = true
+		p.gaveUp = p.gaveUp || !refusesRow(err)
 		return fmt.Errorf("%s %s %v: %w", act, t.name, values[0], errors.Join(err, ctx.Err()))
 	}
 	return nil

@@ -29,8 +29,8 @@ const (
 	// The pause after a failed update doubles from leastPause to mostPause.
 	leastPause = 500 * time.Millisecond
 	mostPause  = 8 * time.Second
-	// lateAfter is how long after failures everything is compared once more: a statement that was given up may have
-	// been under way, and put back a row that was dropped since.
+	// lateAfter is how long after a statement on a server was given up, or the writer began, everything is compared once
+	// more: the statement, or one of the writer before, may have been under way, and put back a row that was dropped since.
 	lateAfter = time.Minute
 )
 
@@ -160,6 +160,10 @@ func (p *projector) behind() (changes int, age time.Duration) {
 // run projects until ctx ends.
 func (p *projector) run(ctx context.Context) {
 	var late <-chan time.Time // comes when what was given up has arrived, or never will
+	if !isFile(p.access) {
+		late = p.after(lateAfter)
+	}
+	again := false // more was given up since late was set
 	for pause := time.Duration(0); ; {
 		err := p.update(ctx)
 		if ctx.Err() != nil {
@@ -177,7 +181,11 @@ func (p *projector) run(ctx context.Context) {
 			retry = time.After(p.jitter(pause))
 		}
 		if p.gaveUp {
-			p.gaveUp, late = false, p.after(lateAfter)
+			if p.gaveUp = false; late != nil {
+				again = true
+			} else {
+				late = p.after(lateAfter)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -185,7 +193,9 @@ func (p *projector) run(ctx context.Context) {
 		case <-p.asked:
 		case <-retry:
 		case <-late:
-			late = nil
+			if late = nil; again {
+				again, late = false, p.after(lateAfter)
+			}
 			p.compareAll()
 		}
 	}
