@@ -33,12 +33,14 @@ func (s *Site) problem(w http.ResponseWriter, r *http.Request, params httprouter
 		s.missing(w, r)
 		return
 	}
-	example, err := exampleOf(s.base(r), described)
+	advice := advices[described.Code]
+	answered := described
+	answered.Detail += advice.More
+	example, err := exampleOf(s.base(r), answered)
 	if err != nil {
 		http.Error(w, "this page cannot be shown", http.StatusInternalServerError)
 		return
 	}
-	advice := advices[described.Code]
 	s.show(w, r, http.StatusOK, rendering{name: "problem", about: described.Code}, func() page {
 		return page{
 			Title: described.Title, Section: "guides",
@@ -89,6 +91,8 @@ type advice struct {
 	Do []string
 	// Call is an example path that gets this answer, where there is one.
 	Call string
+	// More is what the answer to Call says behind the detail of the table of codes.
+	More string
 	// Retry says whether and when the same call can succeed.
 	Retry string
 }
@@ -112,7 +116,7 @@ var advices = map[string]advice{
 			"An LLPIN (ZZZ-0001) belongs to /v1/llps; numbers of foreign companies (F and digits) are not in this registry.",
 			"If you have only a name, find the CIN with /v1/search/companies.",
 		},
-		Call: "/v1/companies/U72900ZZ2O15PTC000001", Retry: retryNever,
+		Call: "/v1/companies/U72900ZZ2O15PTC000001", More: " Character 10 of this one is not a digit.", Retry: retryNever,
 	},
 	handler.InvalidDIN: {
 		Means: "The path holds no valid DIN. Nothing was looked up.",
