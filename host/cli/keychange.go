@@ -26,7 +26,7 @@ func (m *moment) UnmarshalText(text []byte) (err error) {
 		}
 	}
 	if m.from, err = time.ParseDuration(string(text)); err != nil || m.from <= 0 {
-		return fmt.Errorf("%q is no date (2027-01-31), time (2027-01-31T12:00:00Z) or time from now (720h)", text)
+		return fmt.Errorf("%q is no date (2027-01-31), time (2027-01-31T12:00:00Z) or time from now (720h)%s", text, inHours(string(text)))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -20,12 +21,24 @@ var valueReaders = []kong.Option{
 	kong.TypeMapper(reflect.TypeFor[time.Time](), value("a day, YYYY-MM-DD", func(text string) (any, error) {
 		return time.Parse(time.DateOnly, text)
 	})),
-	kong.TypeMapper(reflect.TypeFor[time.Duration](), value("a duration, such as 36h, 10m or 5s", func(text string) (any, error) {
+	kong.TypeMapper(reflect.TypeFor[time.Duration](), value(durations, func(text string) (any, error) {
 		return time.ParseDuration(text)
 	})),
 }
 
-const digits = "a whole number in digits, such as 1000"
+// inHours says how many hours a number of days is, which a duration can't have, or nothing of other texts.
+func inHours(text string) string {
+	days, err := strconv.ParseUint(strings.TrimSuffix(text, "d"), 10, 16)
+	if err != nil || !strings.HasSuffix(text, "d") {
+		return ""
+	}
+	return fmt.Sprintf(": %d days are %dh", days, days*24)
+}
+
+const (
+	digits    = "a whole number in digits, such as 1000"
+	durations = "a duration, such as 36h, 10m or 5s"
+)
 
 // wholeNumber reads an int or an int64.
 var wholeNumber = value(digits, func(text string) (any, error) {
@@ -41,6 +54,9 @@ func value(words string, parse func(string) (any, error)) kong.MapperFunc {
 		}
 		read, err := parse(text)
 		if err != nil {
+			if words == durations {
+				return fmt.Errorf("expected %s, but got %q%s", words, text, inHours(text))
+			}
 			return fmt.Errorf("expected %s, but got %q", words, text)
 		}
 		target.Set(reflect.ValueOf(read).Convert(target.Type()))
