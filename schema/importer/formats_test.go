@@ -78,17 +78,22 @@ func TestOlderExportInItsSpellings(t *testing.T) {
 func TestSeparatorsAndLineEnds(t *testing.T) {
 	text := "CIN,CompanyName,CompanyStatus\nU00001GA2020PTC000001,MADE-UP ONE PRIVATE LIMITED,Active\nU00001GA2020PTC000002,\"MADE-UP TWO PRIVATE LIMITED\",Active\n"
 	for name, file := range map[string]string{
-		"commas":         text,
-		"semicolons":     strings.ReplaceAll(text, ",", ";"),
-		"tabs":           strings.ReplaceAll(text, ",", "\t"),
-		"CRLF":           strings.ReplaceAll(text, "\n", "\r\n"),
-		"CR":             strings.ReplaceAll(text, "\n", "\r"),
-		"CR, with gzip":  gzipped(strings.ReplaceAll(text, "\n", "\r")),
-		"CR, semicolons": strings.NewReplacer("\n", "\r", ",", ";").Replace(text),
+		"commas":            text,
+		"semicolons":        strings.ReplaceAll(text, ",", ";"),
+		"tabs":              strings.ReplaceAll(text, ",", "\t"),
+		"CRLF":              strings.ReplaceAll(text, "\n", "\r\n"),
+		"CR":                strings.ReplaceAll(text, "\n", "\r"),
+		"CR, with gzip":     gzipped(strings.ReplaceAll(text, "\n", "\r")),
+		"CR, semicolons":    strings.NewReplacer("\n", "\r", ",", ";").Replace(text),
+		"CR, LF in a value": strings.Replace(strings.ReplaceAll(text, "\n", "\r"), "TWO ", "TWO\n", 1),
+		"LF, CR in a value": strings.Replace(text, "TWO ", "TWO\r", 1),
+		"CR CR LF":          strings.ReplaceAll(text, "\n", "\r\r\n"),
+		"the end of DOS":    text + "\x1a",
 	} {
 		w := newFixture(t)
 		report := w.run("2025-05-05", w.file(file))
 		require.EqualValues(t, 2, report.Files[0].New, name)
+		require.Empty(t, report.Files[0].Rejected, name)
 		require.Equal(t, []string{"MADE-UP ONE PRIVATE LIMITED", "MADE-UP TWO PRIVATE LIMITED"}, w.rows("SELECT company_name FROM company ORDER BY cin"), name)
 	}
 }

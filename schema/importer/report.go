@@ -163,6 +163,7 @@ var advice = map[string]string{
 	"invalid capital":              "; write whole rupees, as 150000 or 1,50,000",
 	"rounded amount":               "; a spreadsheet shows so few digits of it: give the column the format of a number, and export it again",
 	"invalid date":                 "; write it as YYYY-MM-DD",
+	"invalid yes or no":            "; write yes or no, or Listed or Unlisted",
 	"invalid CIN":                  "; it has 21 characters, as U55101GA2006PTC900001, with no letter in place of a digit",
 	"invalid DIN":                  "; it has up to 8 digits",
 	"invalid LLPIN":                "; it has three letters and four digits, as AAB-1234",

@@ -16,6 +16,9 @@ const (
 	maxRowLines = 16
 )
 
+// endOfDOS ends a file of CP/M and DOS, and of programs that still write for them.
+const endOfDOS = "\x1a"
+
 var (
 	errRowTooLong = errors.New("row too long")
 	errOpenQuote  = errors.New("quote never closed")
@@ -75,7 +78,7 @@ func (r *rowReader) next() (row, error) {
 				r.cutOff = cutOff
 			}
 		}
-		if strings.TrimSpace(text) == "" {
+		if strings.TrimSpace(strings.TrimSuffix(text, endOfDOS)) == "" {
 			continue
 		}
 		if r.columns > 0 {

@@ -233,6 +233,7 @@ const formulaStarts = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz$(+-'
 var signMends = strings.NewReplacer(
 	"\uFFFDx80x93", "-", "\uFFFDx80x94", "-", "\uFFFDx80x98", "'", "\uFFFDx80x99", "'",
 	"\uFFFDx80x9C", `"`, "\uFFFDx80x9D", `"`, "\uFFFDx80x9c", `"`, "\uFFFDx80x9d", `"`,
+	"â€\uFFFD", `"`, // read as Windows-1252, which has no sign for its last byte
 	"\uFFFD", " ")
 
 func mendSigns(s string) string { return signMends.Replace(s) }
