@@ -35,12 +35,13 @@ func TestTheDocumentNamesEveryCodeAndNoOther(t *testing.T) {
 }
 
 func TestExamplesOfProblemsAreThoseOfTheService(t *testing.T) {
+	more := map[string]string{handler.InvalidCIN: " Character 10 of this one is not a digit."}
 	eachProblemExample(loadDocument(t), func(response, code string, value map[string]any) {
 		problem, ok := handler.FindProblem(code)
 		require.True(t, ok, code)
 		require.Equal(t, problem.Title, value["title"], code)
 		require.EqualValues(t, problem.Status, value["status"], code)
-		require.Equal(t, problem.Detail, value["detail"], code)
+		require.Equal(t, problem.Detail+more[code], value["detail"], code)
 		require.Equal(t, code, value["code"])
 		require.True(t, strings.HasSuffix(value["type"].(string), "/problems/"+code), code)
 	})
