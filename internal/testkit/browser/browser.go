@@ -6,6 +6,7 @@ package browser
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -47,7 +48,7 @@ var tabs atomic.Int64
 func New(t *testing.T) *Tab {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
+		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.UserDataDir(profile(t)),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
 	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
@@ -63,6 +64,17 @@ func New(t *testing.T) *Tab {
 	command(p, log.Enable, cdp.Empty{})
 	command(p, runtime.Enable, cdp.Empty{})
 	return p
+}
+
+// profile makes a directory for a browser. It is removed again and again until it stays so: on a busy machine processes of
+// the browser write into it for a moment after the browser has ended.
+func profile(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "browser-")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.Eventually(t, func() bool { return os.RemoveAll(dir) == nil }, stepTimeout, 20*time.Millisecond, dir)
+	})
+	return dir
 }
 
 // WithoutAddress drops the header that gives the tab its address: lookups do not accept that header from pages
