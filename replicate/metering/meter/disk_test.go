@@ -65,13 +65,14 @@ func TestFullDiskChargesNothing(t *testing.T) {
 	account := c.account("scale", 100)
 	require.Equal(t, "", e.found(account))
 
+	began := time.Now()
 	disk.full.Store(true)
 	refused := request(account, charge.Found)
 	require.Equal(t, charge.MeteringUnavailable, e.Charge(t.Context(), refused).Code)
 	require.ErrorIs(t, e.Ready(), errFull)
 	require.Error(t, e.Void(t.Context(), "some-id"))
-	first, second := <-disk.probed, <-disk.probed
-	require.GreaterOrEqual(t, second.Sub(first), 900*time.Millisecond, "a full disk is not tried all the time")
+	<-disk.probed // perhaps late: the next one follows the time when it was due
+	require.GreaterOrEqual(t, (<-disk.probed).Sub(began), time.Second, "a full disk is not tried all the time")
 
 	disk.full.Store(false)
 	eventually(t, func() bool { return e.Ready() == nil }, "ready again, though nobody asks an edge that is not")
@@ -468,7 +469,7 @@ func TestMetricsDoNotWaitForTheDisk(t *testing.T) {
 	}()
 	select {
 	case <-told:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("the counts wait for a write that hangs")
 	}
 	close(disk.fail)
@@ -551,7 +552,7 @@ func TestADiskThatHangsWhereASegmentBeginsHoldsUpNoOthers(t *testing.T) {
 	}()
 	select {
 	case <-told:
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("they wait for the disk")
 	}
 	eventually(t, func() bool { return errors.Is(e.Ready(), meter.ErrDiskHangs) }, "not ready")
