@@ -210,7 +210,7 @@ func TestACommitThatFailsHasTheProjectionCompared(t *testing.T) {
 	require.Eventually(t, func() bool {
 		var n int
 		return w.config.Access.QueryRow(`SELECT count(*) FROM account`).Scan(&n) == nil && n == 1
-	}, 5*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 }
 
 // TestAnActIsNotedWithoutWhatCannotBeKept: at most so many bytes, and never half a character.

@@ -71,6 +71,12 @@ func metric(t *testing.T, w *writer.Writer, name string) float64 {
 	return value
 }
 
+// projected waits until the access database misses nothing, which on a busy machine may take longer than a change waits for it.
+func projected(t *testing.T, w *writer.Writer) {
+	t.Helper()
+	require.Eventually(t, func() bool { return metric(t, w, "regedge_writer_access_pending") == 0 }, time.Minute, 20*time.Millisecond)
+}
+
 // TestAHangingAccessServerHoldsUpNothing stops the server of the access database, which is worse than
 // its end: every call to it waits.
 func TestAHangingAccessServerHoldsUpNothing(t *testing.T) {
@@ -83,10 +89,9 @@ func TestAHangingAccessServerHoldsUpNothing(t *testing.T) {
 	client := newClient(w, token)
 	a, err := client.AddAccount(t.Context(), "made-up", "", "starter")
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return metric(t, w, "regedge_writer_access_pending") == 0 }, time.Minute, 20*time.Millisecond)
 	key, err := client.AddKey(t.Context(), a.ID, "key")
 	require.NoError(t, err)
-	require.False(t, key.Pending)
+	projected(t, w)
 
 	resume := hang(t, primary)
 	fresh, err := client.AddKey(t.Context(), a.ID, "made meanwhile")
@@ -112,7 +117,7 @@ func TestAHangingAccessServerHoldsUpNothing(t *testing.T) {
 	require.Greater(t, metric(t, w, "regedge_writer_access_behind_seconds"), 2.0)
 
 	resume()
-	require.Eventually(t, func() bool { return metric(t, w, "regedge_writer_access_pending") == 0 }, time.Minute, 20*time.Millisecond)
+	projected(t, w)
 	require.Zero(t, metric(t, w, "regedge_writer_access_behind_seconds"))
 	require.Zero(t, count(t, access, `SELECT count(*) FROM api_key WHERE id = ?`, key.ID))
 	require.Equal(t, 1, count(t, access, `SELECT count(*) FROM api_key WHERE id = ?`, fresh.ID))
@@ -139,7 +144,7 @@ func TestAWriterStartsWithoutItsAccessServer(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, a.Pending)
 	resume()
-	require.Eventually(t, func() bool { return metric(t, w, "regedge_writer_access_pending") == 0 }, time.Minute, 20*time.Millisecond)
+	projected(t, w)
 	require.Equal(t, 1, count(t, access, `SELECT count(*) FROM account WHERE id = ?`, a.ID))
 	require.Equal(t, 4, count(t, access, `SELECT count(*) FROM plan`))
 	cancel()
@@ -167,6 +172,6 @@ func TestARowThatFailsHoldsUpNoOther(t *testing.T) {
 
 	_, err = access.Exec(`DROP TRIGGER refuse`)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return metric(t, w, "regedge_writer_access_pending") == 0 }, time.Minute, 20*time.Millisecond)
+	projected(t, w)
 	require.Equal(t, 2, count(t, access, `SELECT count(*) FROM account WHERE suspended`))
 }

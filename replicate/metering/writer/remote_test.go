@@ -37,6 +37,7 @@ func TestALedgerOnAServer(t *testing.T) {
 	require.NoError(t, err)
 	key, err := client.AddKey(t.Context(), a.ID, "key")
 	require.NoError(t, err)
+	projected(t, w)
 	require.Equal(t, 1, count(t, access, `SELECT count(*) FROM api_key WHERE id = ?`, key.ID))
 	node, err := client.AddNode(t.Context(), "one")
 	require.NoError(t, err)
