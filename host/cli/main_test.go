@@ -154,9 +154,9 @@ func (p *program) addr(name string) string {
 	return ""
 }
 
-// await waits until ready holds; it gives up when the program ends or after a minute.
+// await waits until ready holds; it gives up when the program ends or after three minutes, since test machines may be slow.
 func (p *program) await(ready func() bool) bool {
-	deadline := time.After(time.Minute)
+	deadline := time.After(3 * time.Minute)
 	for !ready() {
 		select {
 		case code := <-p.ended:

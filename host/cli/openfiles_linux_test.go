@@ -65,11 +65,11 @@ func TestConnectionsLeaveAPrimaryItsFiles(t *testing.T) {
 	}
 	pair, err := tls.LoadX509KeyPair(s.edge.Cert, s.edge.Key)
 	require.NoError(t, err)
-	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}, Timeout: 5 * time.Second}
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}, Timeout: time.Minute}
 	other, err := tls.DialWithDialer(from, "tcp", s.primary.GRPC, &tls.Config{Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true})
 	require.NoError(t, err, "an edge at another address is heard")
 	require.NoError(t, other.Close())
-	require.Contains(t, log.String(), "too many are open")
+	require.Eventually(t, func() bool { return strings.Contains(log.String(), "too many are open") }, time.Minute, 10*time.Millisecond)
 }
 
 // startWithFewFiles starts the program, which may open 128 files, and ends it with the test.
@@ -102,7 +102,9 @@ func crowd(t *testing.T, address string, log *testkit.Log) {
 		require.Equal(t, http.StatusOK, statusFor(t, other, "http://"+address+"/readyz"))
 		other.CloseIdleConnections()
 	}
-	require.Contains(t, log.String(), "connections are closed: too many are open")
+	require.Eventually(t, func() bool {
+		return strings.Contains(log.String(), "connections are closed: too many are open")
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // clientFrom is a client with an address of this machine.
