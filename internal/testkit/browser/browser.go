@@ -48,7 +48,8 @@ var tabs atomic.Int64
 func New(t *testing.T) *Tab {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.UserDataDir(profile(t)),
+		chromedp.ExecPath(chromium(t)), chromedp.WSURLReadTimeout(stepTimeout), chromedp.NoSandbox,
+		chromedp.UserDataDir(profile(t)),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true))
 	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stop)
