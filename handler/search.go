@@ -193,7 +193,6 @@ inside (place) AS MATERIALIZED (
   FROM (` + candidates + `?8` + rarestTwo + `) c
   CROSS JOIN search_name n ON n.place = c.place
   WHERE instr(replace(n.name, ' ', ''), ?2) > 0 AND n.place NOT IN (SELECT place FROM found)
-    AND (length(?2) >= ` + wholeRunes + ` OR instr(' ' || n.name, iif(?1 = ?2, '', ' ') || ?2) > 0 OR ` + aLetter + `?2` + aWord + `?2` + begins + `?2` + inFull + `)
   LIMIT iif((SELECT yes FROM few), 0, ?9 - (SELECT count(*) FROM found))),
 best (tier, place) AS (
   SELECT tier, place FROM found UNION ALL
@@ -216,16 +215,6 @@ const (
 	isExact = `(n.name = ?1 OR n.name IN (?1 || ' private limited', ?1 || ' limited', ?1 || ' llp', ?1 || ' opc private limited'))`
 	isWhole = `(substr(n.name, 1, length(?1) + 1) = ?1 || ' ')`
 	isStart = `(substr(n.name, 1, length(?1)) = ?1)`
-)
-
-// A word of a name n begins the text X of aLetter + X + aWord + X + begins + X + inFull, which has fewer than wholeRunes characters. If
-// none does, a text that stands in a name across a space does so by chance, as wipro in KIWI PRODUCER. Few names pass the tests of its
-// first letters, which are cheaper than the last one: 2,000 names that end in "y private" took 9 ms for ypriva, now 3 ms.
-const (
-	aLetter = `instr(' ' || n.name, ' ' || substr(`
-	aWord   = `, 1, 1) || ' ') > 0 OR instr(' ' || n.name, ' ' || substr(`
-	begins  = `, 1, 2)) > 0 AND EXISTS (SELECT 1 FROM json_each('[2,3,4,5,6]') i WHERE instr(' ' || n.name || ' ', ' ' || substr(`
-	inFull  = `, 1, i.value) || ' ') > 0)`
 )
 
 // A tier's candidates are read by candidates, the parameter with its terms, and rarestTwo or

@@ -32,9 +32,7 @@ forgiven (place, odd) AS MATERIALIZED (
   FROM (` + candidates + `?1` + byRarity + `3))
     ORDER BY rowid LIMIT min(` + maxCandidates + `, ` + maxCompared + ` / max(1, json_array_length(?2) + json_array_length(?3)))) c
   CROSS JOIN search_name n ON n.place = c.place
-  WHERE NOT EXISTS (SELECT 1 FROM json_each(?2) w WHERE instr(replace(n.name, ' ', ''), w.value) = 0
-      OR length(w.value) < ` + wholeRunes + ` AND instr(n.name, w.value) = 0 
-        AND NOT (` + aLetter + `w.value` + aWord + `w.value` + begins + `w.value` + inFull + `))
+  WHERE NOT EXISTS (SELECT 1 FROM json_each(?2) w WHERE instr(replace(n.name, ' ', ''), w.value) = 0)
     AND NOT EXISTS (SELECT 1 FROM json_each(?3) w
       WHERE instr(' ' || n.name, ' ' || w.value) = 0 AND instr(' ' || replace(n.name, ' and ', ''), ' ' || w.value) = 0)
   ORDER BY odd, n.place
@@ -68,13 +66,9 @@ const maxCompared = "12000"
 // expression may give an equal share of them, so that one with many names does not crowd out the others.
 const nearNames = 240
 
-// forgivingArgs are the parameters of forgivingStatement. If the query was asked as it is, one word of which nothing is forgiven has no
-// terms of the last tier: this would find what the tier before it did not.
-func forgivingArgs(query string, limit int, asked bool) []Value {
+// forgivingArgs are the parameters of forgivingStatement.
+func forgivingArgs(query string, limit int) []Value {
 	f := names.Forgive(query)
-	if asked && f.Start == query {
-		f.Terms = names.NoTerms
-	}
 	like, expressions := names.LikeTerms(query)
 	return []Value{
 		text(f.Terms), text(f.Inside), text(f.Begins), {Kind: Integer, Int: int64(limit)},
@@ -102,24 +96,24 @@ func furtherArgs(terms string, count int) []Value {
 func (c *call) forgive(name string, limit int) answer {
 	read, misread := names.BarsAsLetters(name), ""
 	if read != name {
-		if a := c.forgiveAs(read, limit, false); a.outcome != charge.NotFound {
+		if a := c.forgiveAs(read, limit); a.outcome != charge.NotFound {
 			return a
 		}
 		misread, c.suggestions = c.suggestions, ""
 	}
-	a := c.forgiveAs(name, limit, true)
+	a := c.forgiveAs(name, limit)
 	if a.outcome == charge.NotFound && c.suggestions == "" {
 		c.suggestions = misread
 	}
 	return a
 }
 
-func (c *call) forgiveAs(name string, limit int, asked bool) answer {
+func (c *call) forgiveAs(name string, limit int) answer {
 	query := names.Query(name)
 	if utf8.RuneCountInString(name) <= prefixOnlyRunes || utf8.RuneCountInString(query) <= prefixOnlyRunes {
 		return nothing()
 	}
-	row, failure := c.read(forgivingStatement, forgivingArgs(query, limit, asked)...)
+	row, failure := c.read(forgivingStatement, forgivingArgs(query, limit)...)
 	if row == nil {
 		return failure
 	}

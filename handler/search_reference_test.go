@@ -88,7 +88,7 @@ func (r reference) forgive(query string) []match {
 	tiers := map[int][]match{}
 	for i := range r {
 		k := &r[i]
-		lacks := func(w string) bool { return !k.contains(w) }
+		lacks := func(w string) bool { return !strings.Contains(k.squeezed, w) }
 		begun := func(form, w string) bool { return strings.Contains(" "+form, " "+w) }
 		lacksBegin := func(w string) bool {
 			return !begun(k.form, w) && !begun(strings.ReplaceAll(k.form, " and ", ""), w)
@@ -129,19 +129,10 @@ func (k *known) tier(query string) int {
 		return 4
 	case strings.Contains(query, " ") && k.hasWords(strings.Fields(query)):
 		return 5
-	case utf8.RuneCountInString(names.Squeeze(query)) > 2 && k.contains(query):
+	case utf8.RuneCountInString(names.Squeeze(query)) > 2 && strings.Contains(k.squeezed, names.Squeeze(query)):
 		return 6
 	}
 	return 0
-}
-
-// contains reports whether a name contains a text, spaces ignored. One of fewer than eight characters stands there across a space,
-// its own or the name's, only if it begins a word, or a whole word begins it.
-func (k *known) contains(text string) bool {
-	squeezed := names.Squeeze(text)
-	begun := func(word string) bool { return strings.HasPrefix(squeezed, word) }
-	return strings.Contains(k.squeezed, squeezed) && (utf8.RuneCountInString(squeezed) >= 8 || squeezed == text && strings.Contains(k.form, text) ||
-		strings.Contains(" "+k.form, " "+squeezed) || slices.ContainsFunc(k.words, begun))
 }
 
 func (k *known) hasWords(words []string) bool {

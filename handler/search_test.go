@@ -10,7 +10,6 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
-	"github.com/tidwall/gjson"
 
 	"regedge/handler/names"
 	"regedge/internal/testkit/searchtest"
@@ -239,29 +238,6 @@ func TestSearchForgives(t *testing.T) {
 		require.Equal(t, want, found[0].Label, query)
 	}
 	require.Empty(t, s.matches(t, "top jk", 5), "short words alone are not looked for inside others")
-}
-
-// TestSpacesAreIgnoredFromTheStartOfAWord in queries of fewer than eight characters, the reading of their bars too: a person does not
-// mean a text that begins within a word and ends in another.
-func TestSpacesAreIgnoredFromTheStartOfAWord(t *testing.T) {
-	records := named(map[string]string{"1": "CHANSU KIWI PRODUCER COMPANY", "2": "WOODLAND TRAVELS", "3": "BUILDMART", "4": "OM SAI RAM AGRO", "5": "INDIGO", "6": "FILMY"})
-	s := newSearcher(t, records)
-	for query, want := range map[string]string{
-		"wipro": "", "wipro ltd": "", "wi pro": "", "l and t": "", "l & t ltd": "", "d mart": "", "indi go ltd": "INDIGO", "indi go": "INDIGO",
-		"dmart": "BUILDMART", "omsaira": "OM SAI RAM AGRO", "saira": "OM SAI RAM AGRO", "om sair": "OM SAI RAM AGRO", "ramagr": "OM SAI RAM AGRO",
-		"kiwipr": "CHANSU KIWI PRODUCER COMPANY", "wiproduc": "CHANSU KIWI PRODUCER COMPANY", "fi|m": "FILMY", "raim agr": "",
-	} {
-		if !strings.Contains(query, "|") {
-			s.agree(t, query, 5)
-		}
-		labels := gjson.Get(s.find(t, query, 5), "#.label").Array()
-		if want == "" {
-			require.Empty(t, labels, query)
-			continue
-		}
-		require.Len(t, labels, 1, query)
-		require.Equal(t, want+" LIMITED", labels[0].String(), query)
-	}
 }
 
 func TestSearchOfShortQueriesFindsBeginningsOnly(t *testing.T) {

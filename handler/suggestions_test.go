@@ -67,7 +67,7 @@ func TestASearchWithoutAMatchSuggestsNames(t *testing.T) {
 	require.Equal(t, `"TATA STEEL LIMITED"`, header(t, r, HeaderSearchSuggestion))
 	require.Equal(t, charge.NotFound, b.meter.asked[0].Outcome, "it is free")
 	require.Equal(t, []string{searchStatement, forgivingStatement}, b.registry.asked)
-	require.Equal(t, forgivingArgs("tata stele", 3, true), b.registry.args[1])
+	require.Equal(t, forgivingArgs("tata stele", 3), b.registry.args[1])
 
 	b.registry.rows[forgivingStatement][1] = text(`[{"value":"y"}]`)
 	r = b.get("/v1/search/companies?name=tata+stele")
@@ -101,7 +101,7 @@ func unescaped(s string) string {
 func TestNamesAreComparedInEqualParts(t *testing.T) {
 	for _, query := range []string{"tata stele", "a", "reliance industries limited", "zzz"} {
 		_, expressions := names.LikeTerms(query)
-		args := forgivingArgs(query, 7, true)
+		args := forgivingArgs(query, 7)
 		require.Equal(t, integer(7), args[3])
 		require.Equal(t, integer(int64(240/max(1, expressions))), args[5], query)
 	}
