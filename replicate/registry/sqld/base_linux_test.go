@@ -2,12 +2,18 @@ package sqld_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -372,31 +378,50 @@ func TestAReplicaFetchesTheBaseOfALogThatBeganMeanwhile(t *testing.T) {
 	follows(t, near, 1)
 	near.Stop()
 
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for to := before.GRPC; ; to = after.GRPC {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			far, err := net.Dial("tcp", to)
-			if err != nil {
-				conn.Close()
-				continue
-			}
-			go func() { _, _ = io.Copy(far, conn); far.Close() }()
-			go func() { _, _ = io.Copy(conn, far); conn.Close() }()
-		}
-	}()
-	near.Primary = "https://" + listener.Addr().String()
+	near.Primary = firstThen(t, before, after)
 	require.NoError(t, near.Start())
 	follows(t, near, 2)
 	require.Equal(t, 2, times(log, copied), log.String())
 	require.Positive(t, times(after.log, "a copy page by page"), "the case")
 	require.Zero(t, times(log, "incompatible logs"), "sqld has not removed its database")
 	sqldtest.RequireIntact(t, sqld.File(near.Dir))
+}
+
+// firstThen passes the first question on to one primary, ends its connection, and passes everything else on to another one.
+func firstThen(t *testing.T, first, then *gated) (address string) {
+	authority, err := os.ReadFile(first.trust.AuthorityFile())
+	require.NoError(t, err)
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(authority))
+	edge, err := tls.LoadX509KeyPair(first.files.Cert, first.files.Key)
+	require.NoError(t, err)
+	cert, key, err := first.trust.Certificate("between", "127.0.0.1")
+	require.NoError(t, err)
+	own, err := tls.LoadX509KeyPair(cert, key)
+	require.NoError(t, err)
+	far := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{edge}}}
+	t.Cleanup(far.CloseIdleConnections)
+	var asked atomic.Bool
+	web := httptest.NewUnstartedServer(&httputil.ReverseProxy{
+		Transport: far, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Rewrite: func(call *httputil.ProxyRequest) {
+			to := then
+			if asked.CompareAndSwap(false, true) {
+				to = first
+			}
+			call.SetURL(&url.URL{Scheme: "https", Host: to.GRPC})
+		},
+		ModifyResponse: func(answer *http.Response) error {
+			if answer.Request.URL.Host == first.GRPC {
+				answer.Header.Set("Connection", "close")
+			}
+			return nil
+		},
+	})
+	web.EnableHTTP2, web.TLS = true, &tls.Config{Certificates: []tls.Certificate{own}}
+	web.StartTLS()
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close() })
+	return web.URL
 }
 
 // TestWhatAPrimaryChangesIsSentCompressed.

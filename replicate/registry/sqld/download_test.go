@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -62,16 +61,23 @@ func offer(t *testing.T) *offered {
 
 // ServeHTTP is the primary.
 func (o *offered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	o.mu.Lock()
-	o.ranges = append(o.ranges, r.Header.Get("Range"))
-	o.mu.Unlock()
 	for name, values := range o.about {
 		w.Header()[name] = values
 	}
+	if asksOnly(r) {
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(o.compressed))
+		return
+	}
+	o.mu.Lock()
+	o.ranges = append(o.ranges, r.Header.Get("Range"))
+	o.mu.Unlock()
 	if o.harm == nil || !o.harm(w, r) {
 		http.ServeContent(&countedAnswer{w, &o.sent}, r, "", time.Time{}, bytes.NewReader(o.compressed))
 	}
 }
+
+// asksOnly reports whether a request of a replica fetches nothing.
+func asksOnly(r *http.Request) bool { return r.Header.Get("Range") == "bytes=0-0" }
 
 // countedAnswer counts the bytes of an answer.
 type countedAnswer struct {
@@ -649,14 +655,18 @@ func TestASlowMirrorIsLeft(t *testing.T) {
 	}
 }
 
+type unreached struct{}
+
+func (unreached) RoundTrip(*http.Request) (*http.Response, error) { return nil, syscall.ECONNREFUSED }
+
 // TestAFetchThatFailsAgainWaitsLonger: each costs its primary a whole database.
 func TestAFetchThatFailsAgainWaitsLonger(t *testing.T) {
 	for failed, want := range map[int]time.Duration{0: 0, 1: fetchPause, 2: 2 * fetchPause, 6: 32 * fetchPause, 100: 32 * fetchPause} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &fetcher{tls: &TLSFiles{CA: filepath.Join(t.TempDir(), "none")}, again: fetchPause, failed: failed}
+			f := &fetcher{asks: &http.Client{Transport: unreached{}}, answer: time.Minute, again: fetchPause, failed: failed}
 			began := time.Now()
 			_, err := f.mayFollow(t.Context())
-			require.ErrorIs(t, err, fs.ErrNotExist)
+			require.ErrorIs(t, err, syscall.ECONNREFUSED)
 			require.Equal(t, want, time.Since(began), "after %d", failed)
 		})
 	}
@@ -688,7 +698,11 @@ func TestAFailureIsForgottenOnceTheLogIsFollowed(t *testing.T) {
 		}
 		return follows
 	}
-	f, _ := fetcherOf(t, o.ServeHTTP)
+	f, _ := fetcherOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if !asksOnly(r) || !o.harm(w, r) {
+			o.ServeHTTP(w, r)
+		}
+	})
 	_, err := f.mayFollow(t.Context())
 	require.ErrorContains(t, err, "how large")
 	follows = true

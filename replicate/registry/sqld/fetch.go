@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -32,15 +31,16 @@ type fetcher struct {
 	tls     *TLSFiles
 	output  *output
 	traffic *Traffic
+	asks    *http.Client   // asks on the connection that the replica follows on
 	fetched chan beginning // receives the log of a base that lies at fetchedPath
 	answer  time.Duration  // how long the primary may take for an answer
 	silence time.Duration  // and between two parts of it
 	again   time.Duration  // how long a fetch waits after one that failed
 	pause   time.Duration  // and after a connection that failed
 
-	mu     sync.Mutex // of a fetch
-	done   bool       // a base was fetched, and the replica will be started again
-	failed int        // how many fetches failed in a row
+	turn   chan struct{} // holds an element while somebody asks or fetches
+	done   bool          // a base was fetched, and the replica will be started again
+	failed int           // how many fetches failed in a row
 	// avoided is the address of a mirror's file that was not what the primary has.
 	avoided string
 }
@@ -52,10 +52,12 @@ const (
 	fetchDoublings = 5
 )
 
-func newFetcher(config *Config, primary *url.URL, output *output) *fetcher {
+// newFetcher makes the fetcher of a replica that reaches its primary by far.
+func newFetcher(config *Config, primary *url.URL, far *http.Transport, output *output) *fetcher {
 	at := url.URL{Scheme: "https", Host: primary.Host, Path: basePath}
 	return &fetcher{
-		dir: config.Dir, url: at.String(), tls: config.TLS, output: output, traffic: config.Traffic, fetched: make(chan beginning, 1),
+		dir: config.Dir, url: at.String(), tls: config.TLS, output: output, traffic: config.Traffic,
+		asks: &http.Client{Transport: far}, fetched: make(chan beginning, 1), turn: make(chan struct{}, 1),
 		answer: handshakeTimeout, silence: lostAfter, again: fetchPause, pause: resumePause,
 	}
 }
@@ -69,13 +71,32 @@ var errCopy = errors.New("can't copy the database")
 // errSaysNothing means that the primary accepts connections but sends nothing.
 var errSaysNothing = errors.New("it takes connections and says nothing")
 
+// enter waits until nobody else asks or fetches. It reports false if the call is given up first: sqld asks again every
+// few seconds, also while nothing answers.
+func (f *fetcher) enter(call context.Context) bool {
+	select {
+	case f.turn <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case f.turn <- struct{}{}:
+		return true
+	case <-call.Done():
+		return false
+	}
+}
+
+func (f *fetcher) leave() { <-f.turn }
+
 // mayFollow reports whether the replica can follow its primary's log: it follows the log already, or the log begins
 // with an empty database. If the log begins at a base, it fetches that, announces it in fetched, and reports false. In
 // doubt it returns an error, since sqld would remove the replica's database when it finds another log. An error is an
-// errCopy, or says that the primary is not reached.
+// errCopy, or says that the primary is not reached. It is called between enter and leave.
+//
+// It asks on the connection that the replica follows on. Where it takes longer to connect than sqld waits, as behind an
+// address or a name server that does not answer, the next question finds that connection open.
 func (f *fetcher) mayFollow(ctx context.Context) (bool, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if f.done {
 		return false, nil
 	}
@@ -86,6 +107,9 @@ func (f *fetcher) mayFollow(ctx context.Context) (bool, error) {
 		case <-time.After(f.again << min(f.failed-1, fetchDoublings)):
 		}
 	}
+	if may, err := f.ask(ctx); err != nil || may {
+		return may, err
+	}
 	primary, err := f.client()
 	if err != nil {
 		return false, err
@@ -95,12 +119,7 @@ func (f *fetcher) mayFollow(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer answer.Close()
-	switch {
-	case answer.StatusCode == http.StatusOK && answer.Header.Get("Content-Type") == baseType:
-	case followable(answer.Response):
-		f.failed = 0
-		return true, nil
-	default:
+	if !isBase(answer.Response) {
 		return false, fmt.Errorf("%w: the primary answers %s", errCopy, answer.Status)
 	}
 	begin, err := f.fetch(ctx, primary, answer)
@@ -113,10 +132,32 @@ func (f *fetcher) mayFollow(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
+// ask asks whether the replica can follow the log as it is. Of a base it takes the first byte.
+func (f *fetcher) ask(ctx context.Context) (may bool, err error) {
+	answer, err := f.open(ctx, f.asks, f.url, append(f.ownLog(), "Range", "bytes=0-0")...)
+	if err != nil {
+		return false, err
+	}
+	defer answer.Close()
+	switch {
+	case followable(answer.Response):
+		f.failed = 0
+		return true, nil
+	case isBase(answer.Response):
+		return false, nil
+	}
+	return false, fmt.Errorf("%w: the primary answers %s", errCopy, answer.Status)
+}
+
+// isBase reports whether an answer has a base, or its beginning.
+func isBase(answer *http.Response) bool {
+	return answer.StatusCode/100 == 2 && answer.Header.Get("Content-Type") == baseType
+}
+
 // wait waits for the end of a fetch whose context has ended: it has a file open.
 func (f *fetcher) wait() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.enter(context.Background())
+	f.leave()
 }
 
 // followable reports whether an answer says that there is no base to fetch: the replica follows the log, or the log has

@@ -67,7 +67,7 @@ func openRelay(config *Config, output *output, patience time.Duration) (*relay, 
 		if near, err = config.Link.load(); err != nil {
 			return nil, err
 		}
-		r.fetcher = newFetcher(config, to, output)
+		r.fetcher = newFetcher(config, to, r.far, output)
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
 	if err != nil {
@@ -130,8 +130,7 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, call *http.Request) {
 		return
 	}
 	if r.fetcher != nil && call.URL.Path == helloCall {
-		// A database is fetched to its end, even if the server asks again meanwhile.
-		if may, err := r.fetcher.mayFollow(r.ctx); err != nil || !may {
+		if may, err := r.mayFollow(call.Context()); err != nil || !may {
 			if err != nil {
 				r.tell(err)
 			}
@@ -140,6 +139,16 @@ func (r *relay) ServeHTTP(w http.ResponseWriter, call *http.Request) {
 		}
 	}
 	r.proxy.ServeHTTP(heldWriter{w, &r.held}, call)
+}
+
+// mayFollow asks the fetcher. A database is fetched to its end, even if the server gives its call up and asks again
+// meanwhile.
+func (r *relay) mayFollow(call context.Context) (bool, error) {
+	if !r.fetcher.enter(call) {
+		return false, nil
+	}
+	defer r.fetcher.leave()
+	return r.fetcher.mayFollow(r.ctx)
 }
 
 // hold keeps back what the primary sends, until release. It reports false if the server accepts no data for holdLimit.

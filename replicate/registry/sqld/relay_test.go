@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -118,7 +119,7 @@ func TestAPrimaryThatSaysNothingIsLeft(t *testing.T) {
 	files.CA, files.Cert, files.Key, err = pki.Link(t.TempDir())
 	require.NoError(t, err)
 	r := relayOf(t, &Config{Dir: t.TempDir(), Primary: "https://" + silent.Addr().String(), TLS: files, Link: files}, time.Second)
-	r.fetcher.answer = time.Second
+	r.fetcher.answer = time.Second / 2
 	for _, path := range []string{helloCall, entriesCall} {
 		require.Equal(t, strconv.Itoa(unavailable), r.answer(path).Header.Get("Grpc-Status"), path)
 	}
@@ -384,6 +385,101 @@ func TestAFetchGoesOnThoughTheServerGivesItsCallUp(t *testing.T) {
 	r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, helloCall, nil))
 	require.Len(t, f.fetched, 1)
 	require.Equal(t, beginning{o.log, 7}, <-f.fetched)
+}
+
+// firstOnly is a listener that serves one connection, once it is let in, and closes all others.
+type firstOnly struct {
+	net.Listener
+	came, letIn chan struct{}
+	others      atomic.Int64
+	first       sync.Once
+}
+
+func (l *firstOnly) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		served := false
+		l.first.Do(func() { served = true })
+		if served {
+			close(l.came)
+			return lateConn{conn, l.letIn}, nil
+		}
+		l.others.Add(1)
+		conn.Close()
+	}
+}
+
+type lateConn struct {
+	net.Conn
+	letIn chan struct{}
+}
+
+func (c lateConn) Read(p []byte) (int, error) {
+	<-c.letIn
+	return c.Conn.Read(p)
+}
+
+// TestAReplicaFollowsAPrimaryToWhichItConnectsSlowly, as behind an address or a name server that does not answer: sqld gives each
+// call up after some seconds. The next one finds the connection, on which questions are asked, too.
+func TestAReplicaFollowsAPrimaryToWhichItConnectsSlowly(t *testing.T) {
+	primary := &firstOnly{came: make(chan struct{}), letIn: make(chan struct{})}
+	f, _ := fetcherOf(t, func(w http.ResponseWriter, call *http.Request) {
+		if call.URL.Path == basePath {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		refuse(w, unavailable, "reached")
+	}, func(web *httptest.Server) { primary.Listener, web.Listener = web.Listener, primary })
+	link := new(TLSFiles)
+	var err error
+	link.CA, link.Cert, link.Key, err = pki.Link(t.TempDir())
+	require.NoError(t, err)
+	r := relayOf(t, &Config{Dir: f.dir, Primary: strings.TrimSuffix(f.url, basePath), TLS: f.tls, Link: link}, time.Minute)
+
+	call, cancel := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(call, http.MethodPost, r.url+helloCall, nil)
+	require.NoError(t, err)
+	given := make(chan error)
+	go func() { _, err := r.client.Do(request); given <- err }()
+	<-primary.came
+	cancel()
+	require.ErrorIs(t, <-given, context.Canceled)
+	close(primary.letIn)
+	for range 3 {
+		require.Equal(t, "reached", r.answer(helloCall).Header.Get("Grpc-Message"))
+	}
+	require.Zero(t, primary.others.Load(), "a question needs no connection of its own")
+}
+
+// TestACallThatTheServerGivesUpWaitsForNoOther: while nothing answers, they would become more and more.
+func TestACallThatTheServerGivesUpWaitsForNoOther(t *testing.T) {
+	asked := make(chan struct{})
+	f, _ := fetcherOf(t, func(_ http.ResponseWriter, call *http.Request) {
+		close(asked)
+		<-call.Context().Done()
+	})
+	ctx, end := context.WithCancel(t.Context())
+	r := &relay{fetcher: f, ctx: ctx, output: newOutput(t.Output())}
+	var calls sync.WaitGroup
+	serve := func(ctx context.Context) {
+		r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, helloCall, nil))
+	}
+	calls.Go(func() { serve(t.Context()) })
+	<-asked
+	givenUp, cancel := context.WithCancel(t.Context())
+	cancel()
+	done := make(chan struct{})
+	calls.Go(func() { serve(givenUp); close(done) })
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for the one that is not answered")
+	}
+	end()
+	calls.Wait()
 }
 
 // TestARelayWithoutCertificatesPassesNoQuestionsOn: one that is under way when the primary is lost would never be answered.
