@@ -21,7 +21,7 @@ func mistaken(code, given string) answer {
 		return failed(code, "This is a DIN, the number of a director. Perhaps /v1/directors/{din} is meant.")
 	case isLLPIN:
 		return failed(code, "This is an LLPIN, the number of an LLP. Perhaps /v1/llps/{llpin} is meant.")
-	case code != InvalidCIN:
+	case code != InvalidCIN || strings.Contains(given, "%"): // not every host gives what is badly escaped as the same text
 		return failed(code, "")
 	}
 	form, _ := FindProblem(InvalidCIN)

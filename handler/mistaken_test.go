@@ -28,6 +28,7 @@ func TestAMistypedNumberIsToldWhatIsWrongWithIt(t *testing.T) {
 		"/v1/llps/99999901":                        "Perhaps /v1/directors/{din} is meant.",
 		"/v1/llps/ZZZ-00001":                       "as in ZZZ-0001, given once.",
 		"/v1/directors/999999010":                  "as in 99999901.",
+		"/v1/companies/%2":                         "as in U72900ZZ2015PTC000001.",
 		"/v1/companies/%20U72900ZZ2015PTC00001":    form + " This one has 20.",
 		"/v1/companies/U72900ZZ2015PTC00000%C3%A9": form + " Character 21 of this one is not a digit.",
 	} {
