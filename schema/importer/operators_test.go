@@ -527,12 +527,12 @@ func TestSwappedColumnsAndDatesEndTheRun(t *testing.T) {
 			`that of UTC at which a day begins in India, as "22 Feb 2019 18:30:00:000", but no zone is given`},
 		"names that were cut off": {func(i int, row []string) {
 			if i > 6 {
-				row[1] = fmt.Sprintf("MADE-UP %c RESORTS AND HOT", 'A'+i%26)
+				row[1] = fmt.Sprintf("MADE-UP RESORTS AND HOTEL%c", 'A'+i%26)
 			}
-		}, `its texts in CompanyName are cut off after 25 characters, as "MADE-UP D RESORTS AND HOT"`},
+		}, `its texts in CompanyName are cut off after 26 characters, as "MADE-UP RESORTS AND HOTELD"`},
 		"addresses that were cut off": {func(i int, row []string) {
-			row[9] = fmt.Sprintf(`"%c, BEACH ROAD, NEAR THE CHURCH, CALAN"`, 'A'+i%26)
-		}, `its texts in Registered_Office_Address are cut off after 37 characters, as "D, BEACH ROAD, NEAR THE CHURCH, CALAN"`},
+			row[9] = fmt.Sprintf(`"%c, BEACH ROAD, NEAR THE CHURCH, CAL%c"`, 'A'+i%26, 'A'+i%26)
+		}, `its texts in Registered_Office_Address are cut off after 36 characters, as "D, BEACH ROAD, NEAR THE CHURCH, CALD"`},
 		"sorted dates": {func(i int, row []string) { row[8] = fmt.Sprintf("%d-02-%02d", 2019-i, 1+i%20) }, "was one column sorted alone"},
 	} {
 		w := newFixture(t)
@@ -757,7 +757,9 @@ func TestSomeUnlikelyValuesAreTaken(t *testing.T) {
 			}
 		},
 		"names without a form": func(i int, row []string) { row[1] = "FRIENDS OF THE BEACH AT CALANGUTE" + strings.Repeat("E", i) },
-		"codes for names":      func(i int, row []string) { row[1] = fmt.Sprintf("MADE-UP COMPANY %03d", i) },
+		"codes for names":      func(i int, row []string) { row[1] = fmt.Sprintf("MADE-UP COMPANY %05d", i) },
+		"cities in turn":       func(i int, row []string) { row[9] = []string{`"BENGALURU, KARNATAKA"`, `"HYDERABAD, TELANGANA"`}[i%2] },
+		"flats in one house":   func(i int, row []string) { row[9] = fmt.Sprintf(`"FLAT %03d, SHIVAM APARTMENTS, PANJIM, GOA."`, i) },
 		"names of one length":  func(i int, row []string) { row[1] = fmt.Sprintf("MADE-UP COMPANY %03d LIMITED", i) },
 		"one address":          func(_ int, row []string) { row[9] = `"TOWER OF A THOUSAND COMPANIES, CALANGUTE"` },
 		"whole addresses": func(i int, row []string) {

@@ -28,27 +28,37 @@ type likelihood struct {
 // for no more. In the official files at most one name or address is so.
 type textEnds struct {
 	rows, longest, cut int
-	example            string // one of those that were cut off
+	example            string          // one of those that were cut off
+	ends               map[string]bool // how they end, 20 at most: texts of one pattern, as of flats in one house, end alike
 }
 
 // fewestCharacters is a greatest length below which texts may be codes of one length.
 const fewestCharacters = 20
+
+// comparedEnd is how many bytes of a text's end are compared.
+const comparedEnd = 5
 
 // note counts a text. Equal ones in a row count once: they may stand for no value.
 func (c *textEnds) note(text string, isWhole func(string) bool) {
 	c.rows++
 	n := utf8.RuneCountInString(text)
 	if n > c.longest {
-		c.longest, c.cut, c.example = n, 0, ""
+		c.longest, c.cut, c.example, c.ends = n, 0, "", nil
 	}
 	if n == c.longest && n >= fewestCharacters && text != c.example && !isWhole(text) {
 		c.cut++
 		c.example = text
+		if c.ends == nil {
+			c.ends = map[string]bool{}
+		}
+		if len(c.ends) < fewestRows {
+			c.ends[text[len(text)-comparedEnd:]] = true
+		}
 	}
 }
 
-// areCut reports whether texts were cut off: 20 at least, and a tenth of all. Fewer may fill a form's field.
-func (c *textEnds) areCut() bool { return c.cut >= fewestRows && fewOf*c.cut >= c.rows }
+// areCut reports whether texts were cut off: 20 at least that end differently, and a tenth of all. Fewer may fill a form's field.
+func (c *textEnds) areCut() bool { return len(c.ends) >= fewestRows && fewOf*c.cut >= c.rows }
 
 // noteAddress counts an address. Nearly all end in a pincode or the country.
 func (l *likelihood) noteAddress(text string) {
@@ -127,7 +137,7 @@ func (l *likelihood) note(s *sheet, cin string, v []record.Value) {
 
 // noteName counts a name. If several records have the same name without a legal form, it may be an activity.
 func (l *likelihood) noteName(id, name string) {
-	l.ends[fieldName].note(name, legalForm.MatchString)
+	l.ends[fieldName].note(name, func(s string) bool { return legalForm.MatchString(s) || isDigits(s[len(s)-1:]) })
 	if l.strange[fieldName].rows == firstRows {
 		return
 	}

@@ -216,7 +216,7 @@ func isNoSign(c rune) bool { return (c <= '\u00a0' || c >= 'À') && c != '™' }
 
 // sheetError matches what a spreadsheet shows for a formula that failed, such as #NAME?, #SPILL! and Err:502, and for a value that its
 // column is too narrow for. #N/A is not among them: it means no value.
-var sheetError = regexp.MustCompile(`^(#[A-Z0/_]+[!?]|#GETTING_DATA|##+|Err:5\d\d)$`)
+var sheetError = regexp.MustCompile(`^(#(NAME\?|(REF|VALUE|DIV/0|NUM|NULL|SPILL|CALC|ERROR|FIELD|BLOCKED|CONNECT|UNKNOWN|BUSY|PYTHON|EXTERNAL)!)|#GETTING_DATA|##+|Err:5\d\d)$`)
 
 // isFormulaOrError reports whether s is such an error, or a formula instead of its result, =A2&"x" or
 // =VLOOKUP(A2,B:C,2).
