@@ -759,9 +759,13 @@ func TestSomeUnlikelyValuesAreTaken(t *testing.T) {
 		"names without a form": func(i int, row []string) { row[1] = "FRIENDS OF THE BEACH AT CALANGUTE" + strings.Repeat("E", i) },
 		"codes for names":      func(i int, row []string) { row[1] = fmt.Sprintf("MADE-UP COMPANY %05d", i) },
 		"cities in turn":       func(i int, row []string) { row[9] = []string{`"BENGALURU, KARNATAKA"`, `"HYDERABAD, TELANGANA"`}[i%2] },
-		"flats in one house":   func(i int, row []string) { row[9] = fmt.Sprintf(`"FLAT %03d, SHIVAM APARTMENTS, PANJIM, GOA."`, i) },
-		"names of one length":  func(i int, row []string) { row[1] = fmt.Sprintf("MADE-UP COMPANY %03d LIMITED", i) },
-		"one address":          func(_ int, row []string) { row[9] = `"TOWER OF A THOUSAND COMPANIES, CALANGUTE"` },
+		"addresses that grow": func(i int, row []string) {
+			n := min(i, 24)
+			row[9] = fmt.Sprintf(`"%c, BEACH ROAD, PANJIM %s%c"`, 'A'+i%26, strings.Repeat("E", n), 'A'+n)
+		},
+		"flats in one house":  func(i int, row []string) { row[9] = fmt.Sprintf(`"FLAT %03d, SHIVAM APARTMENTS, PANJIM, GOA."`, i) },
+		"names of one length": func(i int, row []string) { row[1] = fmt.Sprintf("MADE-UP COMPANY %03d LIMITED", i) },
+		"one address":         func(_ int, row []string) { row[9] = `"TOWER OF A THOUSAND COMPANIES, CALANGUTE"` },
 		"whole addresses": func(i int, row []string) {
 			row[9] = fmt.Sprintf(`"%c, BEACH ROAD, CALANGUTE,North Goa,Goa,-India"`, 'A'+i%26)
 		},
