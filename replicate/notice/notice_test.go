@@ -672,6 +672,34 @@ func TestAnAttemptThatIsCutShortIsNone(t *testing.T) {
 	require.Zero(t, o.Last(o.Mail(1)).Attempts)
 }
 
+// halfway carries the first notice of a round, until the writer ends.
+type halfway struct{ end context.CancelFunc }
+
+func (h halfway) Carry(_ context.Context, list []notice.Notice) []notice.Outcome {
+	h.end()
+	outcomes := make([]notice.Outcome, len(list))
+	outcomes[0] = notice.Outcome{State: notice.Delivered, Result: "sent"}
+	return outcomes
+}
+
+// TestWhatWasDeliveredAsTheWriterEndsIsNotSentAgain, while of the rest of its round no attempt counts.
+func TestWhatWasDeliveredAsTheWriterEndsIsNotSentAgain(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	o := noticetest.New(t, notice.Way{Channel: notice.Mail, Carrier: halfway{end}, PerDay: 20})
+	for _, user := range []int64{1, 2} {
+		o.SetMail(user, 0)
+		require.NoError(t, o.Test(o.Mail(user)))
+	}
+	_, err := o.Sender.Send(ctx, notice.Mail)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotNil(t, o.Last(o.Mail(1)).Delivered)
+	require.Zero(t, o.Last(o.Mail(2)).Attempts)
+	again := &taker{}
+	o.Open(notice.Way{Channel: notice.Mail, Carrier: again, PerDay: 20})
+	require.Equal(t, 1, o.Send(notice.Mail))
+	require.Equal(t, "eve@example.com", again.got[0].Address)
+}
+
 func TestWhatWasDeliveredLongAgoIsDropped(t *testing.T) {
 	o := noticetest.New(t, notice.Way{Channel: notice.Mail, Carrier: &taker{}})
 	o.SetMail(1, 0)

@@ -255,10 +255,10 @@ func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
 	}
 	outcomes := w.Carrier.Carry(ctx, due)
 	if ctx.Err() != nil { // an attempt that was cut short is no failure
-		return 0, ctx.Err()
+		due, outcomes = delivered(due, outcomes)
 	}
 	r.tried, r.outcomes = due, outcomes
-	if err := s.note(ctx, w, r); err != nil {
+	if err := s.note(context.WithoutCancel(ctx), w, r); err != nil { // else what was delivered would come again after a restart
 		return 0, err
 	}
 	for _, o := range outcomes {
@@ -266,7 +266,17 @@ func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
 			attempts++
 		}
 	}
-	return attempts, nil
+	return attempts, ctx.Err()
+}
+
+// delivered returns the notices that were delivered, with their outcomes.
+func delivered(tried []Notice, outcomes []Outcome) (taken []Notice, of []Outcome) {
+	for i, o := range outcomes {
+		if o.State == Delivered {
+			taken, of = append(taken, tried[i]), append(of, o)
+		}
+	}
+	return taken, of
 }
 
 // note stores the outcomes of attempts.
