@@ -1,13 +1,18 @@
 package server
 
 import (
+	"bufio"
 	"crypto/tls"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -16,6 +21,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+
+	"regedge/handler"
 )
 
 // exhausted is a listener that at first fails for want of file descriptors.
@@ -250,6 +257,61 @@ func TestAConnectionThatBeginsToWaitDuringTheEndIsEnded(t *testing.T) {
 	require.Equal(t, ended, c.state.Load())
 	require.False(t, c.begin())
 	require.True(t, c.lingers.Load())
+}
+
+// lateClosing is a connection whose sending side closes late, as when the processor is busy.
+type lateClosing struct {
+	net.Conn
+	asked, may chan struct{}
+}
+
+func (l *lateClosing) CloseWrite() error {
+	l.asked <- struct{}{}
+	<-l.may
+	return l.Conn.(halfCloser).CloseWrite()
+}
+
+// TestARequestThatAStopLeavesOutHasNoAnswer: an empty 200, the library's own, is worse than none. It came in one piece with
+// the one before it, and its connection is held up when the stop ends that.
+func TestARequestThatAStopLeavesOutHasNoAnswer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	client, err := net.Dial("tcp", listener.Addr().String())
+	require.NoError(t, err)
+	defer client.Close()
+	accepted, err := listener.Accept()
+	require.NoError(t, err)
+	var held *counted
+	s, _ := without(t, Config{Answerer: answerWith(func(a *handler.Response) error {
+		a.Status, a.Headers = http.StatusOK, append(a.Headers, handler.Header{Name: "X-From", Value: "the service"})
+		held.hold(longestHolds)
+		return nil
+	})})
+	late := &lateClosing{accepted, make(chan struct{}, 2), make(chan struct{})}
+	held = &counted{Conn: late, address: "192.0.2.1", closed: make(chan struct{}), of: &bounded{server: s, admission: newAdmission(1, 1)}}
+	given := newHandOver(listener.Addr())
+	web := s.newPlain(given).(plain)
+	go web.serve()
+	given.give(held)
+	_, err = io.WriteString(client, strings.Repeat("GET /v1/llps/AAA-0001 HTTP/1.1\r\nHost: h\r\n\r\n", 2))
+	require.NoError(t, err)
+	from := bufio.NewReader(client)
+	first, err := http.ReadResponse(from, nil)
+	require.NoError(t, err)
+	require.NotEmpty(t, first.Header["X-From"], "it is the service's")
+	web.connections.mu.Lock()
+	c := slices.Collect(maps.Keys(web.connections.open))[0]
+	web.connections.mu.Unlock()
+	require.Eventually(t, func() bool { return c.state.Load() == waiting }, 5*time.Second, time.Millisecond)
+	go c.end()
+	<-late.asked
+	close(s.stopping)
+	<-late.asked // as the connection is closed
+	close(late.may)
+	rest, err := io.ReadAll(from)
+	require.NoError(t, err)
+	require.Empty(t, string(rest))
 }
 
 // TestClientsThatReadNothingHoldUpNoStop: to take leave of such a client, TLS waits for 5 s, and there may be hundreds.

@@ -85,6 +85,7 @@ func (s *Server) answerPlain(ctx *fasthttp.RequestCtx) {
 	started := s.config.Now()
 	if !ctx.Conn().(*connection).begin() {
 		ctx.SetConnectionClose()
+		_ = ctx.Conn().Close() // else fasthttp would answer 200
 		return
 	}
 	if ctx.Request.Header.ConnectionClose() {
