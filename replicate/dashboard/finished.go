@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// finishedKept is how long a form that began or ended a session may be sent again.
+	// finishedKept is how long a form that began or ended a session, or used up an invitation, may be sent again.
 	finishedKept = time.Minute
 	// maxFinished bounds how many of them are kept.
 	maxFinished = 1000
 )
 
-// finished keeps the answers to forms that began or ended a session. When such a form is sent twice, as by
-// two clicks, the second arrives in a session that is gone, or in another one: it gets the first answer.
+// finished keeps the answers to forms that began or ended a session, or used up an invitation. When such a form is sent
+// twice, as by two clicks, the second finds its session or its invitation gone: it gets the first answer.
 type finished struct {
 	mu    sync.Mutex
 	forms map[[sha256.Size]byte]ending
@@ -25,6 +25,7 @@ type ending struct {
 	at     time.Time
 	to     answer
 	secret string // of the session that began, empty for none
+	left   bool   // the visitor's session ended
 }
 
 // sentForm identifies a form that was sent, by its path and all its fields.
@@ -43,7 +44,7 @@ func (f *finished) put(v *visit, now time.Time, to answer) {
 	if f.forms == nil || len(f.forms) >= maxFinished {
 		f.forms = map[[sha256.Size]byte]ending{}
 	}
-	f.forms[sentForm(v)] = ending{now, to, v.began}
+	f.forms[sentForm(v)] = ending{now, to, v.began, v.left}
 }
 
 func (f *finished) get(v *visit, now time.Time) (ending, bool) {
@@ -60,7 +61,9 @@ func (d *Dashboard) again(v *visit) (answer, bool, error) {
 		return answer{}, false, nil
 	}
 	if e.secret == "" {
-		d.leaveSession(v)
+		if e.left {
+			d.leaveSession(v)
+		}
 		return e.to, true, nil
 	}
 	who, _, err := d.findSession(v.r.Context(), e.secret)

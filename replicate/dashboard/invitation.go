@@ -81,6 +81,7 @@ func (d *Dashboard) acceptInvitation(v *visit) (answer, error) {
 		return answer{}, err
 	}
 	if secret == "" {
+		v.moved = true
 		return see("/sign-in", "chosen"), nil
 	}
 	d.enterSession(v, secret)

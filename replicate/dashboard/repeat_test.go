@@ -169,6 +169,29 @@ func TestAFormThatEndsItsSessionCanComeTwice(t *testing.T) {
 	}
 }
 
+// TestAnInvitationThatBeginsNoSessionCanComeTwice: its person signs in with a code. Who else is signed in in the browser
+// stays so.
+func TestAnInvitationThatBeginsNoSessionCanComeTwice(t *testing.T) {
+	w := newWorld(t)
+	w.operator().enrol()
+	other, _ := w.owner("Acme", 0)
+	const accepted = `SELECT count(*) FROM audit WHERE act = 'accept invitation'`
+	before := w.count(accepted)
+	for b, words := range map[*browser]string{w.browser(): "Sign in with it and a code", other: "Sign out"} {
+		i, err := w.client.Invite(t.Context(), "operator@example.com", 0)
+		require.NoError(t, err)
+		at := writer.InvitationPath + i.Token
+		b.get(at)
+		form := b.form("password", password)
+		for range 2 {
+			p := b.do(http.MethodPost, at, form)
+			require.Equal(t, http.StatusOK, p.StatusCode, p.text())
+			require.Contains(t, p.text(), words)
+		}
+	}
+	require.Equal(t, before+2, w.count(accepted))
+}
+
 // TestAFormThatEndedItsSessionIsNoKey: with anything else than the same form within a minute, and once the session that
 // it began has ended, it is refused as ever.
 func TestAFormThatEndedItsSessionIsNoKey(t *testing.T) {

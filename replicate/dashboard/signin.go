@@ -70,7 +70,7 @@ func (d *Dashboard) enterSession(v *visit, secret string) {
 
 // leaveSession deletes the cookie of a session that has ended.
 func (d *Dashboard) leaveSession(v *visit) {
-	v.moved = true
+	v.moved, v.left = true, true
 	d.setCookie(v.w, v.r, d.sessionCookie(v.r), "")
 }
 

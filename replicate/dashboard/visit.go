@@ -23,7 +23,8 @@ type visit struct {
 	secret  string // of the session or guest cookie; form tokens derive from it
 	device  string // of a new device cookie
 	entry   string // a browser that the person used before: a sign-in counts for it. Empty for none
-	moved   bool   // the form began or ended a session
+	moved   bool   // the form began or ended a session, or used up an invitation
+	left    bool   // the form ended the visitor's session
 	began   string // the secret of the session that began
 }
 
@@ -186,8 +187,8 @@ func (v *visit) handle(who role, h handler) (answer, error) {
 	return h(v)
 }
 
-// answerForm answers a form. A form that began or ended a session gets the first answer again when sent
-// twice, even at once, when the second finds its session ended only while it is handled.
+// answerForm answers a form. A form that began or ended a session, or used up an invitation, gets the first answer again
+// when sent twice, even at once, when the second finds its session ended only while it is handled.
 func (d *Dashboard) answerForm(v *visit, who role, h handler) (answer, error) {
 	refused := d.checkForm(v)
 	if refused != nil && !errors.Is(refused, errOldForm) {
