@@ -149,11 +149,14 @@ func (a activity) Agent() string {
 	return ""
 }
 
-// Particulars lists the non-empty members of the detail, or the detail itself if it is not a JSON
-// object. For a sign-in it is the browser.
+// Particulars lists the non-empty members of the detail of a request to the API, or the detail itself if it is not a
+// JSON object. For a sign-in it is the browser.
 func (a activity) Particulars() string {
 	if agent := a.Agent(); agent != "" {
 		return browserName(agent)
+	}
+	if !strings.Contains(a.Act, " /") { // no request, and the detail may begin with a name such as {}
+		return a.Detail
 	}
 	var members map[string]any
 	decoder := json.NewDecoder(strings.NewReader(a.Detail))

@@ -68,7 +68,16 @@ func TestParticularsAreWhatWasSaid(t *testing.T) {
 		`a browser {`:                                            "a browser {",
 		``:                                                       "",
 	} {
-		require.Equal(t, want, activity{writer.AuditEntry{Detail: detail}}.Particulars())
+		require.Equal(t, want, activity{writer.AuditEntry{Act: "PATCH /v1/keys/5", Detail: detail}}.Particulars())
+	}
+}
+
+// TestANameThatLooksLikeJSONIsSaidAsItIs: whoever named a key so would hide what was done with it.
+func TestANameThatLooksLikeJSONIsSaidAsItIs(t *testing.T) {
+	for _, name := range []string{"null", "{}", `{"amount":5}`} {
+		for _, act := range []string{"create key", "rename key"} {
+			require.Equal(t, name+" (reg_live_abcd…)", activity{writer.AuditEntry{Act: act, Detail: name + " (reg_live_abcd…)"}}.Particulars())
+		}
 	}
 }
 
