@@ -66,10 +66,10 @@ func (t *Trust) template(name string, life time.Duration) (*x509.Certificate, er
 // Certificate makes NAME.crt and NAME.key in the folder, replacing older ones, and returns
 // their paths. hosts are the names and addresses at which a primary is reached; an edge,
 // which only connects, has none. It returns ErrName for a name that is not a valid file name, or
-// whose files are the folder's own, ErrHost for a host that is none, and ErrHostless when the certificate
+// whose files are the folder's own where upper and lower case are one, ErrHost for a host that is none, and ErrHostless when the certificate
 // that is there has hosts and the new one would have none: replicas could no longer verify the primary.
 func (t *Trust) Certificate(name string, hosts ...string) (cert, key string, err error) {
-	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") || slices.Contains(SigningKeys, name+".key") {
+	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") || slices.Contains(SigningKeys, strings.ToLower(name)+".key") {
 		return "", "", fmt.Errorf("make certificate of %q: %w", name, ErrName)
 	}
 	err = t.alone(func() error {

@@ -332,7 +332,7 @@ func TestKeysAreNotReplaced(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 0o600, info.Mode().Perm(), name)
 	}
-	for _, name := range []string{"registry", "access", "registry-replica", "access-replica", "ca", "", ".", "..", "../machine", "a/b", ".hidden"} {
+	for _, name := range []string{"registry", "access", "registry-replica", "access-replica", "ca", "CA", "Registry", "", ".", "..", "../machine", "a/b", ".hidden"} {
 		_, _, err := made.Certificate(name)
 		require.ErrorIs(t, err, pki.ErrName, name)
 	}
