@@ -176,18 +176,23 @@ func (n *Node) Ready() error {
 // watchInterval is how often the database files are checked for a replacement.
 const watchInterval = time.Second
 
-// watchDatabases is the service that reopens a database file after it was replaced.
+// watchDatabases is the service that reopens a database file after it was replaced. It logs an error once until another
+// one or a success.
 func (n *Node) watchDatabases() service.Service {
 	return service.Service{Name: "databases", Run: func(ctx context.Context) error {
 		tick := time.NewTicker(watchInterval)
 		defer tick.Stop()
-		for {
+		for said := ""; ; {
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-tick.C:
 			}
-			if err := errors.Join(n.config.Access.Refresh(), n.config.Registry.Refresh()); err != nil {
+			switch err := errors.Join(n.config.Access.Refresh(), n.config.Registry.Refresh()); {
+			case err == nil:
+				said = ""
+			case err.Error() != said:
+				said = err.Error()
 				n.config.Log.Error("databases", "error", err)
 			}
 		}

@@ -147,6 +147,19 @@ func TestASwitchFromTheEndpointToTheFileIsCounted(t *testing.T) {
 // unreadable is a database that can't be read.
 type unreadable struct{ refreshed *atomic.Int64 }
 
+// unreadableAt fails but for one time.
+type unreadableAt struct {
+	unreadable
+	well int64
+}
+
+func (u unreadableAt) Refresh() error {
+	if err := u.unreadable.Refresh(); u.refreshed.Load() != u.well {
+		return err
+	}
+	return nil
+}
+
 var errUnreadable = errors.New("it can't be read")
 
 func (unreadable) Query(context.Context, string, []handler.Value, *handler.Result) error {
@@ -169,18 +182,20 @@ func TestTheDatabaseThatCanNotBeReadIsNamed(t *testing.T) {
 	require.ErrorContains(t, n.Ready(), "access database: it can't be read")
 }
 
-// TestBothDatabasesAreLookedAtEachSecond, and errors are logged.
+// TestBothDatabasesAreLookedAtEachSecond, and an error is logged once each time that it begins: a file that was moved away
+// would fill the log.
 func TestBothDatabasesAreLookedAtEachSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		var access, registry atomic.Int64
-		n := Node{config: Config{Access: unreadable{&access}, Registry: unreadable{&registry}, Log: slog.New(slog.NewTextHandler(&log, nil))}}
-		ctx, end := context.WithTimeout(t.Context(), 3*watchInterval+watchInterval/2)
+		n := Node{config: Config{Access: unreadable{&access}, Registry: unreadableAt{unreadable{&registry}, 4}, Log: slog.New(slog.NewTextHandler(&log, nil))}}
+		ctx, end := context.WithTimeout(t.Context(), 7*watchInterval+watchInterval/2)
 		defer end()
 		require.NoError(t, n.watchDatabases().Run(ctx))
-		require.EqualValues(t, 3, access.Load())
-		require.EqualValues(t, 3, registry.Load())
-		require.Equal(t, 3, strings.Count(log.String(), "it can't be read\\nit can't be read"))
+		require.EqualValues(t, 7, access.Load())
+		require.EqualValues(t, 7, registry.Load())
+		require.Equal(t, 2, strings.Count(log.String(), "it can't be read\\nit can't be read"), log.String())
+		require.Equal(t, 3, strings.Count(log.String(), "\n"), log.String())
 	})
 }
 
