@@ -115,13 +115,15 @@ func (p *pusher) begin(ctx context.Context, before state) error {
 	return p.commit(ctx, p.moveSearch(before))
 }
 
-// moveSearch makes the hash of every search entry differ, so that all are written again. If the entries
-// have another program's terms, they can't be deleted one by one, and the index is emptied at once.
+// moveSearch makes the hash of every search entry differ, so that all are written again; of those that still differ
+// since an interrupted push, it stays. If the entries have another program's terms, they can't be deleted one by one,
+// and the index is emptied at once.
 func (p *pusher) moveSearch(before state) []libsql.Statement {
 	list := []libsql.Statement{
 		{SQL: `UPDATE search_push SET generation = ?1, terms = ?2`, Args: []any{p.generation, termsMark()}},
-		{SQL: `UPDATE content SET hash = ~hash WHERE kind = ?1`, Args: []any{int(entry)}},
-		{SQL: `UPDATE content_newer SET hash = ~hash, was = ~was WHERE kind = ?1`, Args: []any{int(entry)}},
+		{SQL: `UPDATE content_newer SET hash = ~hash WHERE kind = ?1 AND hash >= 0`, Args: []any{int(entry)}},
+		{SQL: `INSERT INTO content_newer (bucket, kind, key, hash, was) SELECT bucket, kind, key, ~hash, hash FROM content AS c WHERE kind = ?1
+			AND NOT EXISTS (SELECT 1 FROM content_newer AS n WHERE n.bucket = c.bucket AND n.kind = c.kind AND n.key = c.key)`, Args: []any{int(entry)}},
 	}
 	if before.terms != termsMark() {
 		list = append(list, libsql.Statement{SQL: `DELETE FROM search_name`},

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler/ident"
+	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
 	"regedge/schema"
 	"regedge/schema/content"
@@ -217,6 +218,32 @@ func TestARebuiltSearchIsWrittenAsAWhole(t *testing.T) {
 		require.EqualValues(t, 1, report.Counts[0].Added)
 		require.Zero(t, report.Counts[2].Changed)
 	}
+}
+
+// TestASearchOfOtherTermsGoesOnFromAnInterruptedOne: regedge was upgraded again, or went back, before the push that writes the
+// search anew was complete.
+func TestASearchOfOtherTermsGoesOnFromAnInterruptedOne(t *testing.T) {
+	f, _ := newPushed(t)
+	f.edit(nil, "UPDATE company SET paid_up_capital = 6 WHERE cin = (SELECT min(cin) FROM company)")
+	release := f.snapshot()
+	for range 2 {
+		sqldtest.Exec(t, f.server, "UPDATE search_push SET terms = terms + 1")
+		ctx, cancel := context.WithCancel(t.Context())
+		config, compared := f.config(release), 0
+		config.Progress = func(p Progress) {
+			if p.Stage == Comparing && p.Done == p.Total {
+				if compared++; compared == 2 { // and nothing is written yet
+					cancel()
+				}
+			}
+		}
+		_, err := Run(ctx, config)
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	report, err := Run(t.Context(), f.config(release))
+	require.NoError(t, err)
+	require.False(t, report.NewGeneration, "the push before has begun it")
+	f.same(release)
 }
 
 func TestEntriesThatExchangePlacesAreWrittenTogether(t *testing.T) {
