@@ -395,17 +395,17 @@ const abandonedAfter = 24 * time.Hour
 // pruneLeft removes the unfinished snapshots and hand-over files that killed pushes have left behind. Each is as large
 // as the registry.
 func pruneLeft(dir string) error {
-	var parts []string
-	for _, pattern := range []string{handedOver, "*" + snapshotSuffix + unfinishedSuffix} {
-		found, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			return err
-		}
-		parts = append(parts, found...)
+	files, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("list what pushes have left: %w", err)
 	}
-	for _, part := range parts {
-		if info, err := os.Stat(part); err == nil && time.Since(info.ModTime()) > abandonedAfter {
-			if err := removeDatabase(part); err != nil {
+	for _, f := range files {
+		ofHandOver, err := filepath.Match(handedOver, f.Name())
+		if err != nil || !ofHandOver && !strings.HasSuffix(f.Name(), snapshotSuffix+unfinishedSuffix) {
+			continue
+		}
+		if info, err := f.Info(); err == nil && time.Since(info.ModTime()) > abandonedAfter {
+			if err := removeDatabase(filepath.Join(dir, f.Name())); err != nil {
 				return fmt.Errorf("remove what a push has left: %w", err)
 			}
 		}
