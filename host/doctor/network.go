@@ -118,7 +118,7 @@ type answer struct {
 }
 
 // ask sends a request and reads the answer. The certificate of an own process, reached by an address of
-// this machine, is not verified.
+// this machine, is not verified, and a proxy of the environment is not used for it.
 func (e *Exam) ask(ctx context.Context, method, address, token string, own bool) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
@@ -126,6 +126,9 @@ func (e *Exam) ask(ctx context.Context, method, address, token string, own bool)
 	transport.DialContext = e.dialer().DialContext // net/http's would wait for 15 s for the first of two addresses
 	transport.TLSClientConfig = &tls.Config{Time: e.Now, InsecureSkipVerify: own}
 	transport.DisableKeepAlives = true
+	if own {
+		transport.Proxy = nil
+	}
 	request, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -49,6 +50,18 @@ func TestNoTokenGoesToAServerThatIsNotTrusted(t *testing.T) {
 		f := found(t, func(e *Exam) { require.False(t, e.Writer(t.Context(), address, "", OperatorToken)) })
 		require.Contains(t, f.Found, "is not the address of a writer", address)
 	}
+}
+
+// TestAnOwnServiceIsAskedThroughNoProxy: a container whose environment names one would never be healthy.
+func TestAnOwnServiceIsAskedThroughNoProxy(t *testing.T) {
+	usual := http.DefaultTransport
+	defer func() { http.DefaultTransport = usual }()
+	proxied := usual.(*http.Transport).Clone()
+	proxied.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "127.0.0.1:1"})
+	http.DefaultTransport = proxied
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ready\n") }))
+	defer server.Close()
+	require.True(t, exam().Ready(t.Context(), "edge", server.Listener.Addr().String(), ReadyPath, false))
 }
 
 // TestADatabaseThatIsNotTrustedIsToldSo, as a writer is: its own log says nothing of it.
