@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"regedge/internal/testkit"
 	"regedge/replicate/dashboard"
 )
 
@@ -181,6 +183,17 @@ func TestHEADHasTheHeaderOfGET(t *testing.T) {
 	moved := w.browser().do(http.MethodHead, "/keys", nil)
 	require.Equal(t, "/sign-in", moved.Request.URL.Path)
 	require.Equal(t, http.StatusOK, moved.StatusCode)
+}
+
+func TestTheLogHasTheMethodOfAPageThatFailed(t *testing.T) {
+	var log testkit.Log
+	w := newWorld(t, func(c *dashboard.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	b, _ := w.owner("Acme", 0)
+	w.exec(`ALTER TABLE session RENAME TO gone`)
+	for _, method := range []string{http.MethodGet, http.MethodHead} {
+		require.Equal(t, http.StatusInternalServerError, b.do(method, "/keys", nil).StatusCode)
+		require.Contains(t, log.String(), "method="+method+" route=/keys ")
+	}
 }
 
 func TestTheAPIIsServedBesideThePages(t *testing.T) {

@@ -18,11 +18,6 @@ func (d *Dashboard) Handler() http.Handler {
 			d.config.Writer.Handler().ServeHTTP(w, r)
 			return
 		}
-		if r.Method == http.MethodHead { // net/http leaves out the body
-			asked := *r
-			asked.Method = http.MethodGet
-			r = &asked
-		}
 		d.pages.ServeHTTP(w, r)
 	})
 }
@@ -40,8 +35,16 @@ func isAPI(path string) bool {
 // of an invitation.
 type router struct{ *httprouter.Router }
 
-func (r router) GET(pattern string, h httprouter.Handle)  { r.handle(http.MethodGet, pattern, h) }
+// GET answers HEAD, too: net/http leaves out the body.
+func (r router) GET(pattern string, h httprouter.Handle) {
+	r.handle(http.MethodGet, pattern, h)
+	r.handle(http.MethodHead, pattern, h)
+}
+
 func (r router) POST(pattern string, h httprouter.Handle) { r.handle(http.MethodPost, pattern, h) }
+
+// reads reports whether a request asks for a page, and changes nothing.
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 func (r router) handle(method, pattern string, h httprouter.Handle) {
 	r.Handle(method, pattern, func(w http.ResponseWriter, r *http.Request, p httprouter.Params) {
@@ -148,8 +151,7 @@ func (d *Dashboard) wrongMethod(r router) http.Handler {
 	refused := writer.WithoutOptions(d.refusing(errMethod))
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		page := r.pageOf(q.URL.Path)
-		if q.Method != http.MethodGet || page == "" {
-			w.Header().Set("Allow", strings.Replace(w.Header().Get("Allow"), "GET", "GET, HEAD", 1))
+		if !reads(q) || page == "" {
 			refused.ServeHTTP(w, q)
 			return
 		}

@@ -232,7 +232,7 @@ func (d *Dashboard) identify(v *visit) error {
 		v.secret = c.Value
 		return nil
 	}
-	if v.r.Method == http.MethodGet {
+	if reads(v.r) {
 		v.secret, _ = d.newSecret()
 		d.setCookie(v.w, v.r, d.guestCookie(v.r), v.secret)
 	}
