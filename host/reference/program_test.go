@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -92,7 +93,12 @@ func TestTheRetryingProgramAsksAgainForAnAnswerThatBrokeOff(t *testing.T) {
 	require.Equal(t, keys[0], keys[1])
 }
 
-// TestTheChangelogNamesWhatTheContractDoes compares the codes of each version.
+// firstCodes are those of version 1.0.0.
+var firstCodes = strings.Fields("invalid_cin invalid_din missing_api_key invalid_api_key insufficient_credits plan_without_api_access account_suspended " +
+	"company_not_found director_not_found route_not_found method_not_allowed rate_limit_exceeded monthly_volume_exceeded not_found_cap_exceeded " +
+	"internal_error metering_unavailable registry_unavailable overloaded")
+
+// TestTheChangelogNamesWhatTheContractDoes compares the codes of each version. Those that the first one lacked are all there.
 func TestTheChangelogNamesWhatTheContractDoes(t *testing.T) {
 	contract, err := os.ReadFile("../../docs/contract.md")
 	require.NoError(t, err)
@@ -105,6 +111,9 @@ func TestTheChangelogNamesWhatTheContractDoes(t *testing.T) {
 	require.Greater(t, len(codes), 5)
 	for _, code := range codes {
 		require.Contains(t, string(changes), "<code>"+code[1]+"</code>")
+	}
+	for _, code := range documentedCodes(loadDocument(t)) {
+		require.Equal(t, !slices.Contains(firstCodes, code), strings.Contains(versions, "`"+code+"`"), code)
 	}
 }
 
