@@ -36,7 +36,7 @@ var (
 	ErrAhead = errors.New("the replica's heartbeat is ahead of the clock")
 	// ErrUnreleased means that the registry is being filled for the first time: a "not found"
 	// from it could be wrong.
-	ErrUnreleased = errors.New("the registry has no release yet")
+	ErrUnreleased = errors.New("the registry has no release yet: its first copy is under way, or none was pushed")
 )
 
 // Endpoint is the replica's HTTP endpoint.

@@ -156,7 +156,9 @@ func TestAFileIsReadFromItsFirstReleaseOn(t *testing.T) {
 	require.NoError(t, err)
 	defer r.Close()
 	var dst handler.Result
-	require.ErrorIs(t, r.Query(t.Context(), "SELECT id FROM release", nil, &dst), ErrUnreleased)
+	err = r.Query(t.Context(), "SELECT id FROM release", nil, &dst)
+	require.ErrorIs(t, err, ErrUnreleased)
+	require.ErrorContains(t, err, "its first copy is under way")
 	writer, err := schema.OpenFile(path)
 	require.NoError(t, err)
 	defer writer.Close()
