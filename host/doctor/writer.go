@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -44,6 +45,9 @@ func (e *Exam) Writer(ctx context.Context, address, token string, kind TokenKind
 	switch said := firstLine(a.body); {
 	case a.status == http.StatusOK && said == "ready":
 		e.OK(what, "%s is ready, and answered in %v", address, a.took.Round(100*time.Microsecond))
+	case a.status == http.StatusServiceUnavailable && isPage(a.body):
+		e.proxied(what, address, a)
+		return false
 	case a.status == http.StatusServiceUnavailable:
 		e.notReady(address, said)
 	default:
@@ -68,10 +72,25 @@ func (e *Exam) WriterTroubles(ctx context.Context, address string) {
 		e.silent("writer", address, err)
 		return
 	}
-	if a.status == http.StatusServiceUnavailable {
+	switch {
+	case a.status == http.StatusServiceUnavailable && isPage(a.body):
+		e.proxied("writer", address, a)
+	case a.status == http.StatusServiceUnavailable:
 		e.notReady(address, firstLine(a.body))
 	}
 	e.remarks(a.body)
+}
+
+// isPage reports whether an answer is empty or HTML, as a proxy's is that does not reach what it stands for.
+func isPage(body []byte) bool {
+	text := bytes.TrimSpace(body)
+	return len(text) == 0 || text[0] == '<'
+}
+
+// proxied notes an answer that is not the writer's own.
+func (e *Exam) proxied(what, address string, a *answer) {
+	e.Wrong(what, "a proxy in front of the writer answers so when it does not reach it: look at its log, and on the writer's machine run regedge doctor",
+		"what answers at %s is not the writer (status %d)", address, a.status)
 }
 
 // OwnWriter is Ready for the writer of this machine. It also notes what a ready writer remarks.
@@ -152,6 +171,8 @@ func (e *Exam) writerToken(ctx context.Context, address, token string, kind Toke
 		e.Wrong(what, "is REGEDGE_TOKEN an operators' token of this cluster? regedge trust operator add makes one, at the centre", "the writer refuses it: %s", problem.Detail)
 	case problem.Code == "token_ended":
 		e.Wrong(what, "regedge trust operator add makes another, with a token that may do all", "%s", problem.Detail)
+	case problem.Code == "":
+		e.proxied(what, address, a)
 	default:
 		e.Wrong(what, "the writer's log says more", "the writer answers %d %s: %s", a.status, problem.Code, problem.Detail)
 	}

@@ -209,3 +209,35 @@ func TestATokenThatEndedIsToldFromOneThatIsNone(t *testing.T) {
 		require.Contains(t, last.Do, c.do)
 	}
 }
+
+// TestAProxyThatReachesNoWriterIsNotTakenForIt: its pages were the cause that was told, or nothing was.
+func TestAProxyThatReachesNoWriterIsNotTakenForIt(t *testing.T) {
+	page, ready := "", false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ready && r.URL.Path == ReadyPath {
+			io.WriteString(w, "ready\n")
+			return
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, page)
+	}))
+	defer server.Close()
+	for _, page = range []string{"", "\n<html><body>No server is available</body></html>"} {
+		for _, ready = range []bool{false, true} {
+			e := exam()
+			e.Now = time.Now
+			require.False(t, e.Writer(t.Context(), server.URL, "reg_operator_made_up", OperatorToken))
+			require.Equal(t, 1, CountWrong(e.Findings), "%v", e.Findings)
+			last := e.Findings[len(e.Findings)-1]
+			require.Equal(t, "what answers at "+server.URL+" is not the writer (status 503)", last.Found)
+			require.Contains(t, last.Do, "a proxy in front of the writer")
+		}
+		e := exam()
+		e.WriterTroubles(t.Context(), server.URL)
+		require.Empty(t, e.Findings, "it is ready")
+		ready = false
+		e.WriterTroubles(t.Context(), server.URL)
+		require.Len(t, e.Findings, 1)
+		require.Contains(t, e.Findings[0].Found, "is not the writer")
+	}
+}
