@@ -17,7 +17,7 @@ import (
 )
 
 // openLedger opens the ledger of the writer in dir a second time, to query it.
-func openLedger(t *testing.T, dir string) *sql.DB {
+func openLedger(t testing.TB, dir string) *sql.DB {
 	t.Helper()
 	db, err := schema.OpenFile(filepath.Join(dir, "ledger.db"))
 	require.NoError(t, err)

@@ -1,9 +1,30 @@
 package writer
 
 import (
+	"database/sql"
 	"net/http"
+	"path/filepath"
+	"testing"
 	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/driver"
+	"github.com/stretchr/testify/require"
+
+	"regedge/schema"
 )
+
+// OpenAccess opens the access database in dir until the test ends. It is never synced: otherwise the disk would decide
+// whether a change is projected within projectWait.
+func OpenAccess(t testing.TB, dir string) *sql.DB {
+	t.Helper()
+	name, err := schema.FileURI(filepath.Join(dir, "access.db"), false)
+	require.NoError(t, err)
+	db, err := driver.Open(name+"&_pragma=synchronous(off)", func(c *sqlite3.Conn) error { return schema.Prepare(c, false) })
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db
+}
 
 // ChangingRoutes lists what operators and owners can change, as "method path".
 func (w *Writer) ChangingRoutes() (routes []string) {

@@ -14,7 +14,6 @@ import (
 
 	"regedge/internal/testkit/failing"
 	"regedge/replicate/metering/writer"
-	"regedge/schema"
 )
 
 // startFailing runs a writer on a ledger that fails when it is told to. ask makes one request of it, and
@@ -23,12 +22,8 @@ func startFailing(t *testing.T) (client *writer.Client, ledger *sql.DB, faults *
 	t.Helper()
 	dir := t.TempDir()
 	ledger, faults = failing.Open(t, filepath.Join(dir, "ledger.db"))
-	access, err := schema.OpenFile(filepath.Join(dir, "access.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ledger.Close()
-		access.Close()
-	})
+	t.Cleanup(func() { ledger.Close() })
+	access := writer.OpenAccess(t, dir)
 	w, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: token})
 	require.NoError(t, err)
 	runUntilEnd(t, w)

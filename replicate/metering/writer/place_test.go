@@ -2,7 +2,6 @@ package writer_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -16,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"regedge/replicate/metering/writer"
-	"regedge/schema"
 )
 
 // ready is what /readyz answers.
@@ -96,12 +94,7 @@ type stopped struct {
 
 // startOnce runs a writer on files in dir, with databases of its own.
 func startOnce(t *testing.T, dir string) (*writer.Client, stopped) {
-	open := func(name string) *sql.DB {
-		db, err := schema.OpenFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-		return db
-	}
-	ledger, access := open("ledger.db"), open("access.db")
+	ledger, access := openDatabases(t, dir)
 	w, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: access, OperatorToken: token, TakeOver: true})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())

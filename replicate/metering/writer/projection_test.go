@@ -41,7 +41,7 @@ func fillKeys(t testing.TB, dir string, keys int) *sql.DB {
 
 // TestEveryColumnOfAccessIsProjected: one that a migration adds and the projection lacks would keep its default at all edges.
 func TestEveryColumnOfAccessIsProjected(t *testing.T) {
-	access := openAccess(t, t.TempDir())
+	access := OpenAccess(t, t.TempDir())
 	require.NoError(t, schema.Migrate(t.Context(), access, schema.Access))
 	for _, table := range projection {
 		var columns []string
@@ -65,14 +65,6 @@ func TestEveryColumnOfAccessIsProjected(t *testing.T) {
 	}
 }
 
-func openAccess(t testing.TB, dir string) *sql.DB {
-	t.Helper()
-	db, err := schema.OpenFile(filepath.Join(dir, "access.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { db.Close() })
-	return db
-}
-
 // contents is what the access database should hold, and holds.
 func contents(t *testing.T, ledger, access *sql.DB) (want, have [][]row) {
 	t.Helper()
@@ -91,7 +83,7 @@ func contents(t *testing.T, ledger, access *sql.DB) (want, have [][]row) {
 // Each time a comparison makes it what the ledger says.
 func TestTheAccessDatabaseIsComparedPageByPage(t *testing.T) {
 	dir := t.TempDir()
-	ledger, access := fillKeys(t, dir, 5*comparedRows), openAccess(t, dir)
+	ledger, access := fillKeys(t, dir, 5*comparedRows), OpenAccess(t, dir)
 	p := newProjector(Config{Ledger: ledger, Access: access}.withDefaults(), func(d time.Duration) time.Duration { return d })
 	require.NoError(t, p.update(t.Context()))
 	for name, spoil := range map[string][]string{
@@ -119,7 +111,7 @@ func TestTheAccessDatabaseIsComparedPageByPage(t *testing.T) {
 // TestAnAccessDatabaseIsFilledOnceItIsCompared, also if it refuses a row. One that was lost meanwhile is another.
 func TestAnAccessDatabaseIsFilledOnceItIsCompared(t *testing.T) {
 	dir := t.TempDir()
-	ledger, access := fillKeys(t, dir, 4), openAccess(t, dir)
+	ledger, access := fillKeys(t, dir, 4), OpenAccess(t, dir)
 	p := newProjector(Config{Ledger: ledger, Access: access}.withDefaults(), func(d time.Duration) time.Duration { return d })
 	require.False(t, p.filled)
 	require.NoError(t, p.update(t.Context()))
@@ -159,7 +151,7 @@ func TestAnAccessDatabaseIsFilledOnceItIsCompared(t *testing.T) {
 // TestAnEmptyLedgerTakesNoKeys: a writer that was started where the ledger's disk is not mounted took all of them.
 func TestAnEmptyLedgerTakesNoKeys(t *testing.T) {
 	dir := t.TempDir()
-	ledger, access := fillKeys(t, dir, 4), openAccess(t, dir)
+	ledger, access := fillKeys(t, dir, 4), OpenAccess(t, dir)
 	jitter := func(d time.Duration) time.Duration { return d }
 	require.NoError(t, newProjector(Config{Ledger: ledger, Access: access}.withDefaults(), jitter).update(t.Context()))
 	before, _ := contents(t, ledger, access)
@@ -176,7 +168,7 @@ func TestAnEmptyLedgerTakesNoKeys(t *testing.T) {
 	require.Equal(t, before, have)
 	behind, _ := p.behind()
 	require.Equal(t, 1, behind, "readiness and its metric say so")
-	closed := openAccess(t, t.TempDir())
+	closed := OpenAccess(t, t.TempDir())
 	require.NoError(t, closed.Close())
 	require.Error(t, newProjector(Config{Ledger: empty, Access: closed}.withDefaults(), jitter).refuseEmpty(t.Context()), "what can not be read may have keys")
 
@@ -191,7 +183,7 @@ func TestAnEmptyLedgerTakesNoKeys(t *testing.T) {
 // compared.
 func TestARevocationDoesNotWaitForAComparison(t *testing.T) {
 	dir := t.TempDir()
-	ledger, access := fillKeys(t, dir, 3*comparedRows), openAccess(t, dir)
+	ledger, access := fillKeys(t, dir, 3*comparedRows), OpenAccess(t, dir)
 	p := newProjector(Config{Ledger: ledger, Access: access}.withDefaults(), func(d time.Duration) time.Duration { return d })
 	require.NoError(t, p.update(t.Context()))
 	revoked := int64(1 + rand.IntN(3*comparedRows))
@@ -226,7 +218,7 @@ func BenchmarkFirstStart(b *testing.B) {
 				if kind == "server" {
 					config.Access = sqldtest.Open(b, sqldtest.Primary(b))
 				} else {
-					config.Access = openAccess(b, dir)
+					config.Access = OpenAccess(b, dir)
 				}
 				b.StartTimer()
 				begun := time.Now()

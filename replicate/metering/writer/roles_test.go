@@ -58,9 +58,7 @@ func openUnrun(t testing.TB) (w *Writer, clock *fakeClock) {
 	config.Ledger, err = schema.OpenFile(filepath.Join(dir, "ledger.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { config.Ledger.Close() })
-	config.Access, err = schema.OpenFile(filepath.Join(dir, "access.db"))
-	require.NoError(t, err)
-	t.Cleanup(func() { config.Access.Close() })
+	config.Access = OpenAccess(t, dir)
 	w, err = Open(t.Context(), config)
 	require.NoError(t, err)
 	return w, clock

@@ -126,7 +126,7 @@ func TestAnAccessDatabaseThatBeganAnewIsFilled(t *testing.T) {
 	p := projectorOf(t, func(time.Duration) time.Duration { return time.Millisecond })
 	ledger, before := p.ledger, p.access
 	require.NoError(t, p.update(ctx))
-	p.access = openAccess(t, t.TempDir())
+	p.access = OpenAccess(t, t.TempDir())
 	_, err := ledger.Exec(`INSERT INTO account (id, name, email, plan, suspended, created_at) VALUES (1, '', '', 'starter', 0, 0)`)
 	require.NoError(t, err)
 	added := p.add(changedRow{table: accountTable, id: int64(1)})

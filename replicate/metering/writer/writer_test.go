@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"regedge/handler/ident"
 	"regedge/replicate/metering/syncproto"
 	"regedge/replicate/metering/writer"
-	"regedge/schema"
 )
 
 const token = "operator-token-of-tests"
@@ -45,13 +43,7 @@ func runUntilEnd(t testing.TB, w *writer.Writer) {
 // openDatabases opens the ledger and the access database in dir, until the test ends.
 func openDatabases(t testing.TB, dir string) (ledger, access *sql.DB) {
 	t.Helper()
-	open := func(name string) *sql.DB {
-		db, err := schema.OpenFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-		t.Cleanup(func() { db.Close() })
-		return db
-	}
-	return open("ledger.db"), open("access.db")
+	return openLedger(t, dir), writer.OpenAccess(t, dir)
 }
 
 func newClient(w *writer.Writer, token string) *writer.Client {
@@ -178,9 +170,8 @@ func TestTheAccessDatabaseIsProjected(t *testing.T) {
 		require.Equal(t, 7, count(t, access, `SELECT per_minute FROM plan WHERE id = 'scale'`))
 	})
 	t.Run("and reconciled at the next start", func(t *testing.T) {
-		access, err := schema.OpenFile(filepath.Join(dir, "access.db"))
-		require.NoError(t, err)
-		_, err = access.Exec(`DELETE FROM api_key`)
+		access := writer.OpenAccess(t, dir)
+		_, err := access.Exec(`DELETE FROM api_key`)
 		require.NoError(t, err)
 		_, err = access.Exec(`UPDATE account SET suspended = 0`)
 		require.NoError(t, err)
