@@ -60,9 +60,11 @@ func TestAHoldWithoutAllConnectionsHoldsNothing(t *testing.T) {
 	s, _ := openWatched(t, pushingTable)
 	c, err := s.acquire(t.Context())
 	require.NoError(t, err)
+	timeout := s.config.Timeout
 	s.config.Timeout = time.Millisecond
 	held, err := s.hold(t.Context())
 	require.ErrorIs(t, err, ErrTimeout)
+	s.config.Timeout = timeout
 	require.False(t, held || s.held.Load())
 	require.Len(t, s.tokens, 1, "that of the one in use")
 	s.release(c, sqlite3.IOERR)
@@ -84,7 +86,7 @@ func TestAHoldWithoutAllConnectionsHoldsNothing(t *testing.T) {
 // Without any connection nothing is held any more.
 func TestAConnectionThatBreaksWhileHeldIsNotReplaced(t *testing.T) {
 	s, writer := openWatched(t, pushingTable)
-	s.config.Timeout = 100 * time.Millisecond
+	timeout := s.config.Timeout
 	breakOne := func() {
 		c, err := s.acquire(t.Context())
 		require.NoError(t, err)
@@ -100,8 +102,10 @@ func TestAConnectionThatBreaksWhileHeldIsNotReplaced(t *testing.T) {
 		require.Equal(t, before, valueOf(t, s))
 		c, err := s.acquire(t.Context())
 		require.NoError(t, err)
+		s.config.Timeout = time.Millisecond
 		_, err = s.acquire(t.Context())
 		require.ErrorIs(t, err, ErrTimeout, "one of two is left")
+		s.config.Timeout = timeout
 		s.release(c, nil)
 		if all {
 			breakOne()

@@ -341,9 +341,12 @@ func TestUnreachableEndpointIsLoggedOnce(t *testing.T) {
 		_ = w.Refresh()
 	}
 	require.False(t, w.Remote(), "the file can be read")
-	require.Equal(t, 1, strings.Count(log.String(), "the replica's endpoint does not answer"), log.String())
+	// On a busy machine it may have been silent before.
+	silent := strings.Count(log.String(), "the replica's endpoint does not answer")
+	again := func() int { return strings.Count(log.String(), "the replica's endpoint answers again") }
+	require.Equal(t, again()+1, silent, log.String())
 	require.NoError(t, w.near.Start())
-	w.until(t, func() bool { return strings.Contains(log.String(), "the replica's endpoint answers again") })
+	w.until(t, func() bool { return again() == silent })
 }
 
 func TestACopyThatIsTooOldIsRefused(t *testing.T) {

@@ -179,9 +179,22 @@ func TestAStatementIsBoundedInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var dst handler.Result
 			require.ErrorIs(t, s.Query(t.Context(), endless, nil, &dst), sqlite.ErrTimeout)
-			require.NoError(t, s.Query(t.Context(), "SELECT 1", nil, &dst), "the connection works on")
+			worksOn(t, s)
 		})
 	}
+}
+
+// worksOn waits for a statement that is in time: a busy machine may take longer than a short Timeout for one.
+func worksOn(t *testing.T, s database) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var dst handler.Result
+		err := s.Query(t.Context(), "SELECT 1", nil, &dst)
+		if err != nil {
+			require.ErrorIs(t, err, sqlite.ErrTimeout)
+		}
+		return err == nil
+	}, time.Minute, time.Millisecond)
 }
 
 func TestAStatementEndsWithItsRequest(t *testing.T) {
