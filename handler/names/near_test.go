@@ -296,6 +296,7 @@ func TestWhatIsNotOfANameIsLeftOut(t *testing.T) {
 		"acme +91 98220 12345": "acme", "acme 0832-2412345 403001": "acme", "acme 24 7": "acme 24 7", "9822012345": "9822012345",
 		"https://acme.net.in/a/b": "acme net in", "https://acme/a/b": "acme ab",
 		"https://www.walk-in-wardrobes.com/contact": "walk in wardrobes com", "https://goashipyard.in/contact?mail=x@gmail.com": "goashipyard in",
+		"https://goashipyard.in/built-in-india":   "goashipyard in",
 		"https://www.drive-in-cinemas.co.in/menu": "drive in cinemas company", "studio 7 9876543210": "studio 7", "milestone 72, 98765 43210": "milestone 72",
 		"acme 022 2345 6789": "acme", "acme +91 98765 43210": "acme", "acme 2345678": "acme 2345678", "are you who you are": "are you who",
 		"https www the acme": "acme", "messrs acme": "acme", "400001": "400001",

@@ -171,6 +171,15 @@ func TestAnIndexThatCouldNotBeBuiltMakesNoRelease(t *testing.T) {
 	require.False(t, released)
 }
 
+// TestANameThatCanNotBeMarkedEndsTheImport: else the search would not find it.
+func TestANameThatCanNotBeMarkedEndsTheImport(t *testing.T) {
+	conn, s := openedStore(t)
+	require.NoError(t, conn.Exec(`CREATE TRIGGER full BEFORE INSERT ON search_pending BEGIN SELECT RAISE(ABORT, 'there is no room'); END`))
+	_, err := writeBatch(s, madeUpBatch(1), "2025-01-01")
+	require.ErrorContains(t, err, "for the search index: ")
+	require.ErrorContains(t, err, "there is no room")
+}
+
 // TestARecordThatTheIndexCanNotReadEndsIt with an error: its name would be missing.
 func TestARecordThatTheIndexCanNotReadEndsIt(t *testing.T) {
 	sorter := extsort.New(t.TempDir(), 1<<20)
