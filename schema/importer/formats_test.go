@@ -88,6 +88,7 @@ func TestSeparatorsAndLineEnds(t *testing.T) {
 		"CR, LF in a value": strings.Replace(strings.ReplaceAll(text, "\n", "\r"), "TWO ", "TWO\n", 1),
 		"LF, CR in a value": strings.Replace(text, "TWO ", "TWO\r", 1),
 		"CR CR LF":          strings.ReplaceAll(text, "\n", "\r\r\n"),
+		"LF, CR in a name":  strings.Replace(text, "CompanyName", "Company\rName", 1),
 		"the end of DOS":    text + "\x1a",
 	} {
 		w := newFixture(t)

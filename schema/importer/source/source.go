@@ -114,7 +114,7 @@ func (s *File) Open(ctx context.Context, stdin io.Reader, asOf string) error {
 	if err := checkText(start); err != nil {
 		return err
 	}
-	if bytes.IndexByte(start, '\r') >= 0 && bytes.IndexByte(start, '\n') < 0 || rowEndsInCR(start) {
+	if bytes.IndexByte(start, '\r') >= 0 && bytes.IndexByte(start, '\n') < 0 || rowsEndInCR(start) {
 		s.text = bufio.NewReader(oldLineEnds{s.text})
 	}
 	if err := beginsAs(first, textKinds); err != nil {
@@ -202,20 +202,24 @@ func beginsAs(start []byte, kinds []kind) error {
 	return nil
 }
 
-// rowEndsInCR reports whether the first row of a file ends in CR alone. Values in quotes may have other line ends.
-func rowEndsInCR(start []byte) bool {
-	quoted := false
+// rowsEndInCR reports whether the first row of a file, and most of those after it, end in CR alone. Values in quotes may have other line
+// ends, and the name of a column a CR.
+func rowsEndInCR(start []byte) bool {
+	quoted, ends, others := false, 0, 0
 	for i, c := range start[:max(len(start)-1, 0)] {
 		switch {
 		case c == '"':
 			quoted = !quoted
-		case !quoted && c == '\r':
-			return start[i+1] != '\n' && start[i+1] != '\r'
 		case !quoted && c == '\n':
 			return false
+			others++
+		case !quoted && c == '\r' && start[i+1] != '\n' && start[i+1] != '\r':
+			ends++
+		}
+		if ends == 0 && others > 0 {
 		}
 	}
-	return false
+	return ends > others
 }
 
 // oldLineEnds reads text whose lines end in CR alone as if they ended in LF.
