@@ -145,7 +145,8 @@ func percentDecoded(s string) string {
 }
 
 // decodedTwice repairs a text whose UTF-8 was read as Windows-1252 or Latin-1 and written as UTF-8 again: "JosÃ©"
-// becomes "José". Any other text stays: encoded like that, it is not UTF-8.
+// becomes "José". Any other text stays: encoded like that, it is not UTF-8, or it has one or two letters of a script that is
+// rare here, as of "É’".
 func decodedTwice(s string) string {
 	b := make([]byte, 0, len(s))
 	for _, c := range s {
@@ -163,7 +164,16 @@ func decodedTwice(s string) string {
 	if len(b) == len(s) || !utf8.Valid(b) {
 		return s
 	}
-	return string(b)
+	decoded, rare := string(b), 0
+	for _, c := range decoded {
+		if c > 0x17f && c < 0x800 { // two bytes, but neither of Latin-1 nor of Latin Extended-A
+			rare++
+		}
+	}
+	if rare == 1 || rare == 2 {
+		return s
+	}
+	return decoded
 }
 
 // isCleanASCII reports whether clean returns s unchanged, without allocating: most texts are

@@ -493,6 +493,7 @@ func TestTextThatWasEncodedTwiceIsReadAsItWas(t *testing.T) {
 	for in, want := range map[string]string{
 		"JosÃ©": "José", "CAFÃ‰ LTD": "CAFÉ LTD", "à¤\u00adà¤¾à¤°à¤¤": "भारत", "â€“ â€œA â‚¹": "– “A ₹", "A Ã\u0080 B": "A À B", "Ã\u0081 â€\u009d": "Á ”", "â€œAâ€\uFFFD â€“ B": `“A" – B`,
 		"José": "José", "CAFÉ ROUGE": "CAFÉ ROUGE", "भारत": "भारत", "Ã": "Ã", "A – B": "A – B", "Â": "Â", "भारत Ã©": "भारत Ã©", "": "",
+		"CAFÉ’S": "CAFÉ’S", "NESTLÉ®": "NESTLÉ®", "“CAFÉ”": "“CAFÉ”", "CAFÉ’S PÂTÉ…": "CAFÉ’S PÂTÉ…", "ÎšÎ±Ï†Î\u00ad": "Καφέ", "Ø¯Û\u0081Ù„ÛŒ": "دہلی",
 	} {
 		require.Equal(t, want, clean(in), "%q", in)
 	}
