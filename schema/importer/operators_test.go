@@ -109,6 +109,7 @@ func TestNumbersAreReadAsSpreadsheetsLeaveThem(t *testing.T) {
 	w.run("2025-05-05", w.file("llpin,llp_name,status,incorporation_date\nABD 0346,A LLP,Active,2020-01-01\n"),
 		w.file("din,name,disqualified\n0000 1235,A,no\n1236.0,B,no\n'1237,C,no\n12 38,D,no\n1.2E+03,E,no\n"))
 	require.Equal(t, "ABD-0346", w.row("SELECT llpin FROM llp"))
+	require.EqualValues(t, 2, w.text("2025-05-05", "LLPIN,LLP Name,Status\nABD–0346,A LLP,Active\nABD‐0346,A LLP,Active\n").Unchanged)
 	require.Equal(t, []string{"00001235", "00001236", "00001237"}, w.rows("SELECT din FROM director ORDER BY din"))
 }
 

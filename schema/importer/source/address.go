@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"regedge/schema/importer/record"
 )
@@ -66,7 +67,10 @@ func (a *address) lastLine(state string) string {
 //
 // Any other text becomes the line, with a pincode if it ends in one, perhaps before the country.
 func parseAddress(s string) address {
-	if s = visible(s); isNoText(s) {
+	if strings.ContainsFunc(s, func(c rune) bool { return c >= utf8.RuneSelf }) {
+		s = strings.ReplaceAll(hyphened(visible(decodedTwice(s))), "—", "-")
+	}
+	if isNoText(s) {
 		return address{}
 	}
 	if strings.ContainsRune(s, '\uFFFD') {

@@ -210,10 +210,10 @@ type reading struct {
 }
 
 // of returns a field of the current row, and remembers its column for a reject. It drops a leading apostrophe (a
-// spreadsheet's mark for text) and invisible characters, which are never part of a date or an amount.
+// spreadsheet's mark for text) and invisible characters, which are never part of a date or an amount, and turns dashes into hyphens.
 func (r *reading) of(s *sheet, f field) string {
 	r.sheet, r.column = s, f
-	return strings.TrimPrefix(visible(s.get(f)), "'")
+	return strings.TrimPrefix(hyphened(visible(s.get(f))), "'")
 }
 
 // in returns a value of a document, and remembers its key for a reject.

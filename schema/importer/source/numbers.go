@@ -51,16 +51,32 @@ func pincodeOf(s string) record.Value { return parsePincode(strings.TrimSuffix(b
 // hasNoDIN reports whether a DIN's column says that there is none.
 func hasNoDIN(s string) bool { return isNone(s) || strings.Trim(s, "0 ") == "" }
 
-// bare returns a number without blanks, invisible characters (common on web pages), and a leading
-// apostrophe (a spreadsheet's mark for text).
+// bare returns a number with hyphens for dashes, and without blanks, invisible characters (common on web pages), and a
+// leading apostrophe (a spreadsheet's mark for text).
 func bare(s string) string {
 	s = strings.Map(func(c rune) rune {
+		if isDash(c) {
+			return '-'
+		}
 		if unicode.IsSpace(c) || unicode.IsControl(c) || unicode.Is(unicode.Cf, c) {
 			return -1
 		}
 		return c
 	}, s)
 	return strings.TrimPrefix(s, "'")
+}
+
+// isDash reports whether a character is a dash that stands for a hyphen, as word processors and PDF documents have it.
+func isDash(c rune) bool { return c >= '\u2010' && c <= '\u2013' || c == '\u2212' }
+
+// hyphened returns a text with hyphens for dashes.
+func hyphened(s string) string {
+	return strings.Map(func(c rune) rune {
+		if isDash(c) {
+			return '-'
+		}
+		return c
+	}, s)
 }
 
 // shown is a number for a reject, of at most max bytes. Non-ASCII letters are escaped, since
