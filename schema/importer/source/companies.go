@@ -143,7 +143,10 @@ func (s *sheet) address() address {
 // pincode either.
 func (s *sheet) addDistrict(a *address, state string) {
 	if text := s.get(fieldDistrict); a.district == "" && !isNoText(text) {
-		if a.district = text; a.pincode.Kind == record.Null && districtOf(text, state) == "" {
+		if a.district = text; districtOf(text, state) == "" {
+			a.district = withoutDistrictWord(text)
+		}
+		if a.pincode.Kind == record.Null && districtOf(a.district, state) == "" {
 			s.out.note("district")
 		}
 	}

@@ -107,6 +107,21 @@ func cityDistrict(city, state string) string {
 	return districtOf(city, state)
 }
 
+// withoutDistrictWord returns a district that its column names as "Pune District" or "Dist. Pune" without that word.
+func withoutDistrictWord(text string) string {
+	words := addressWords(text)
+	isWord := func(i int) bool { return len(words) > 1 && namesOfDistricts[strings.ToLower(words[i])] }
+	switch {
+	case isWord(0):
+		words = words[1:]
+	case isWord(len(words) - 1):
+		words = words[:len(words)-1]
+	}
+	return strings.Join(words, " ")
+}
+
+var namesOfDistricts = map[string]bool{"district": true, "dist": true, "distt": true, "disst": true, "dt": true}
+
 // districtWords is the largest number of words in a district's name.
 const districtWords = 3
 
