@@ -1005,6 +1005,13 @@ func TestRowsInQuotesAreReadAsTheyWere(t *testing.T) {
 		require.Equal(t, want.rows("SELECT * FROM company ORDER BY cin"), w.rows("SELECT * FROM company ORDER BY cin"))
 	}
 	w := newFixture(t)
+	w = newFixture(t)
+	both := w.file(headerA + rowA + struck)
+	for range 2 {
+		report = w.run("2025-05-05", both)
+		require.Equal(t, []int64{1, 0}, []int64{report.Total().Contradictions.Records, report.Total().WithOthers.Records}, "the file is its own source")
+	}
+	require.EqualValues(t, 1, w.text("2025-05-05", headerA+rowA+rowA).WithOthers.Records)
 	f := w.text("2025-05-05", inQuotes(strings.Repeat("Goa, ", 20))+headerA+rowA)
 	require.EqualValues(t, 1, f.LeftOut["row above the header"], "a title with commas")
 }

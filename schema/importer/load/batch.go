@@ -81,7 +81,7 @@ func (s *Store) ApplyBatch(records []record.Entry, asOf string, w *Written) erro
 }
 
 // noteContradictions compares the records of one key, from sources of date asOf, with the first one of the same file, and that
-// with the first of all and with held, the state of the registry's record. Records of a file are neighbours.
+// with the first of all. Records of a file are neighbours. With held, the state of the registry's record, it compares what the file gives.
 func (w *Written) noteContradictions(group []record.Entry, held *merge.State, asOf string) {
 	t := group[0].Table
 	if !slices.Contains(record.Searched, t) {
@@ -93,12 +93,27 @@ func (w *Written) noteContradictions(group []record.Entry, held *merge.State, as
 		counts, line, column := w.Contradictions, max(p.Line, first.Line), contradiction(first, p)
 		if i == 0 || p.File != first.File {
 			first = p
-			counts, line, column = w.WithOthers, p.Line, cmp.Or(held.Contradicted(t, p.Values, asOf), contradiction(&group[0], p))
+			counts, line, column = w.WithOthers, p.Line, cmp.Or(held.Contradicted(t, given(group[i:], asOf), asOf), contradiction(&group[0], p))
 		}
 		if column != "" {
 			counts[p.File].Add(Contradiction{1, line, column + " of " + p.Key[0]})
 		}
 	}
+}
+
+// given returns the values that the first record's file gives: of several records the ones that would be kept.
+func given(group []record.Entry, asOf string) []record.Value {
+	first := &group[0]
+	if len(group) == 1 || group[1].File != first.File {
+		return first.Values
+	}
+	all := merge.NewState(first.Table)
+	for i := range group {
+		if group[i].File == first.File {
+			all.Merge(first.Table, group[i].Values, asOf)
+		}
+	}
+	return all.Values
 }
 
 // contradiction returns the first column of which two records have different values, "" if there is none.
