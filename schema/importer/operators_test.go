@@ -1011,7 +1011,26 @@ func TestRowsInQuotesAreReadAsTheyWere(t *testing.T) {
 		report = w.run("2025-05-05", both)
 		require.Equal(t, []int64{1, 0}, []int64{report.Total().Contradictions.Records, report.Total().WithOthers.Records}, "the file is its own source")
 	}
-	require.EqualValues(t, 1, w.text("2025-05-05", headerA+rowA+rowA).WithOthers.Records)
+	w := newFixture(t)
 	f := w.text("2025-05-05", inQuotes(strings.Repeat("Goa, ", 20))+headerA+rowA)
 	require.EqualValues(t, 1, f.LeftOut["row above the header"], "a title with commas")
+}
+
+// TestRowsThatWereSplitAtSemicolonsAreReadAsTheyWere: a spreadsheet that expects semicolons takes those in a value for separators, and gives
+// all rows as many.
+func TestRowsThatWereSplitAtSemicolonsAreReadAsTheyWere(t *testing.T) {
+	second := strings.Replace(rowA, "900001", "900002", 1)
+	split := strings.Replace(second, "BEACH ROAD", "BEACH; ROAD", 1)
+	at := strings.Index(split, ";")
+	cell := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+	want, w := newFixture(t), newFixture(t)
+	want.text("2025-05-05", headerA+rowA+split)
+	padded := func(row string) string { return strings.TrimSuffix(row, "\n") + ";\n" }
+	f := w.text("2025-05-05", padded(headerA)+padded(cell(rowA[:len(rowA)-1]))+cell(split[:at])+";"+cell(split[at+1:len(split)-1])+"\n"+padded(strings.ReplaceAll(rowA, `"`, "")))
+	require.EqualValues(t, 2, f.New, f.First)
+	require.Equal(t, want.rows("SELECT * FROM company ORDER BY cin"), w.rows("SELECT * FROM company ORDER BY cin"))
+	w = newFixture(t)
+	f = w.text("2025-05-05", "CompanyName,CIN,CompanyStatus;\n\"A, B LIMITED\",U55101GA2006PTC900001,Active;\n")
+	require.Empty(t, f.Rejected)
+	require.Equal(t, "A, B LIMITED|ACTIVE", w.row("SELECT company_name, status FROM company"), "a semicolon too many")
 }

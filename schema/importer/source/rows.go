@@ -39,6 +39,7 @@ type rowReader struct {
 	separator byte     // between fields
 	columns   int      // of the header, 0 until it was read
 	needed    int      // minimum number of fields in a row
+	isPadded  bool     // semicolons follow the header, see withoutRowQuotes
 	line      int      // lines taken from in
 	cutOff    bool     // the line taken last has no end
 	queue     []line   // lines read ahead, to be read again
@@ -82,7 +83,7 @@ func (r *rowReader) next() (row, error) {
 			continue
 		}
 		if r.columns > 0 {
-			text = withoutRowQuotes(text, r.separator)
+			text = withoutRowQuotes(text, r.separator, r.isPadded)
 		}
 		r.fields = splitFields(text, r.separator, r.fields[:0])
 		return row{line: first, raw: text, fields: r.fields}, nil
@@ -90,11 +91,15 @@ func (r *rowReader) next() (row, error) {
 }
 
 // withoutRowQuotes returns the row that is all of a quoted value. A spreadsheet that expects another separator leaves all columns in one,
-// and puts a row with quotes in it in quotes.
-func withoutRowQuotes(text string, separator byte) string {
-	if body, quoted := strings.CutPrefix(text, `"`); quoted && strings.HasSuffix(body, `"`) {
+// and puts a row with quotes in it in quotes. If it expects semicolons and a value has some, it splits the row there, and gives all rows,
+// which are then padded, the same number of semicolons.
+func withoutRowQuotes(text string, separator byte, isPadded bool) string {
+	if body, quoted := strings.CutPrefix(text, `"`); isPadded && (!quoted || closesField(body, ';')) {
+		return strings.TrimRight(strings.Join(splitFields(text, ';', nil), ";"), "; ")
+	}
+	if body, quoted := strings.CutPrefix(strings.TrimRight(text, " "), `"`); quoted && strings.HasSuffix(body, `"`) {
 		if end, _, _ := closingQuote(body, separator); end == len(body)-1 && strings.IndexByte(body, separator) >= 0 {
-			return splitFields(text, separator, nil)[0]
+			return splitFields(`"`+body, separator, nil)[0]
 		}
 	}
 	return text
@@ -102,7 +107,7 @@ func withoutRowQuotes(text string, separator byte) string {
 
 // hasColumns reports whether a row has the fields that are needed, and nothing after the last column.
 func (r *rowReader) hasColumns(text string) bool {
-	fields := splitFields(withoutRowQuotes(text, r.separator), r.separator, nil)
+	fields := splitFields(withoutRowQuotes(text, r.separator, r.isPadded), r.separator, nil)
 	return r.columns == 0 ||
 		len(fields) >= r.needed && strings.TrimSpace(strings.Join(fields[min(r.columns, len(fields)):], "")) == ""
 }
@@ -175,8 +180,11 @@ func (r *rowReader) readLine() (string, error) {
 }
 
 // opened reports whether a row ends within a quoted field, and with which separator. Until the header is known, a row
-// without the usual separator may have any other.
+// without the usual separator may have any other. Padded rows have semicolons between what may be in quotes.
 func (r *rowReader) opened(text string) (separator byte, open bool) {
+	if r.isPadded {
+		return ';', isOpen(text, ';', cutToQuote)
+	}
 	if r.columns > 0 || strings.IndexByte(text, r.separator) >= 0 || isOpen(text, r.separator, cutToQuote) {
 		return r.separator, isOpen(text, r.separator, cutToQuote)
 	}

@@ -73,6 +73,7 @@ func (s *sheet) takeHeader(raw string) (err error) {
 		}
 		if unknown == nil {
 			s.rows.separator, s.rows.columns, s.rows.needed = separator, len(header), needed(places, format.blankEnd)
+			s.rows.isPadded = isPadded(raw, separator)
 			if at := places[fieldDate]; at >= 0 {
 				s.dates.order.form = formOf(header[at])
 			}
@@ -82,12 +83,17 @@ func (s *sheet) takeHeader(raw string) (err error) {
 	return err
 }
 
+// isPadded reports whether semicolons follow a header with commas.
+func isPadded(header string, separator byte) bool {
+	return separator == ',' && strings.HasSuffix(strings.TrimRight(header, " "), ";")
+}
+
 // columnNumber matches the number that some lists have before the name of each column: "1. CIN", "(2) Company Name".
 var columnNumber = regexp.MustCompile(`^\s*(\(\d{1,2}\)|\d{1,2}[.)])`)
 
 // columnNames splits a header, and leaves out the numbers of the columns if all have one.
 func columnNames(raw string, separator byte) []string {
-	header := toUTF8(splitFields(withoutRowQuotes(sheetLineEnds.Replace(raw), separator), separator, nil))
+	header := toUTF8(splitFields(withoutRowQuotes(sheetLineEnds.Replace(raw), separator, isPadded(raw, separator)), separator, nil))
 	if slices.ContainsFunc(header, func(name string) bool { return strings.TrimSpace(name) != "" && !columnNumber.MatchString(name) }) {
 		return header
 	}
