@@ -822,6 +822,28 @@ func TestSomeUnlikelyValuesAreTaken(t *testing.T) {
 	}
 }
 
+// TestTextsThatMayBeCutOffAreTold, where they are too few to refuse the file.
+func TestTextsThatMayBeCutOffAreTold(t *testing.T) {
+	for shown, cutOff := range map[int]string{9: "", 15: `15 in CompanyName after 50 characters, as "…S COMPANY OF THE BEACH AT CALANGUTE LIMO"`} {
+		w := newFixture(t)
+		var text strings.Builder
+		text.WriteString("CIN,CompanyName,CompanyStatus\n")
+		for i := range 200 {
+			name := fmt.Sprintf("MADE-UP %d LIMITED", i)
+			if i%13 == 0 && i/13 < shown {
+				name = fmt.Sprintf("%c FRIEND OS COMPANY OF THE BEACH AT CALANGUTE LIM%c", 'A'+i/13, 'A'+i/13)
+			}
+			fmt.Fprintf(&text, "U55101GA2006PTC%06d,%s,Active\n", i, name)
+		}
+		report := w.run("2025-05-05", w.file(text.String()))
+		require.EqualValues(t, 200, report.Files[0].New)
+		require.Equal(t, cutOff, report.Files[0].CutOff)
+		var table strings.Builder
+		require.NoError(t, report.WriteTable(&table))
+		require.Equal(t, cutOff != "", strings.Contains(table.String(), "has texts that may be cut off: "+cutOff+"; if they are, export it again"))
+	}
+}
+
 // TestADayToComeIsRejected, of incorporation alone: what is planned may be in a list of appointments.
 func TestADayToComeIsRejected(t *testing.T) {
 	w := newFixture(t)
