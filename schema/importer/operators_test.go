@@ -1005,6 +1005,13 @@ func TestSourcesOfOneDateThatContradictOneAnotherAreTold(t *testing.T) {
 	report := w.run("2025-05-06", newer, older, older)
 	require.EqualValues(t, 2, report.Total().WithOthers.Records)
 	require.Zero(t, report.Files[0].WithOthers)
+	w = newFixture(t)
+	both := w.file(headerA + rowA + struck)
+	for range 2 {
+		report = w.run("2025-05-05", both)
+		require.Equal(t, []int64{1, 0}, []int64{report.Total().Contradictions.Records, report.Total().WithOthers.Records}, "the file is its own source")
+	}
+	require.EqualValues(t, 1, w.text("2025-05-05", headerA+rowA+rowA).WithOthers.Records)
 }
 
 // TestRowsInQuotesAreReadAsTheyWere: a spreadsheet that expects semicolons leaves all columns in one, and puts the rows that have quotes, or all,
@@ -1026,12 +1033,11 @@ func TestRowsInQuotesAreReadAsTheyWere(t *testing.T) {
 		require.EqualValues(t, map[string]int64{"wrong number of fields": 1}, f.Rejected)
 		require.Equal(t, want.rows("SELECT * FROM company ORDER BY cin"), w.rows("SELECT * FROM company ORDER BY cin"))
 	}
-	w := newFixture(t)
-	w = newFixture(t)
-	both := w.file(headerA + rowA + struck)
-	for range 2 {
-		report = w.run("2025-05-05", both)
-		require.Equal(t, []int64{1, 0}, []int64{report.Total().Contradictions.Records, report.Total().WithOthers.Records}, "the file is its own source")
+	for _, end := range []string{" \n", ";;\n", "; \n"} {
+		w := newFixture(t)
+		text := strings.ReplaceAll(inQuotes(headerA)+inQuotes(rowA)+inQuotes(lines), "\"\n", "\""+end)
+		require.EqualValues(t, 2, w.text("2025-05-05", text).New, end)
+		require.Equal(t, want.rows("SELECT * FROM company ORDER BY cin"), w.rows("SELECT * FROM company ORDER BY cin"), end)
 	}
 	w := newFixture(t)
 	f := w.text("2025-05-05", inQuotes(strings.Repeat("Goa, ", 20))+headerA+rowA)

@@ -212,12 +212,12 @@ func rowsEndInCR(start []byte) bool {
 		case c == '"':
 			quoted = !quoted
 		case !quoted && c == '\n':
-			return false
 			others++
 		case !quoted && c == '\r' && start[i+1] != '\n' && start[i+1] != '\r':
 			ends++
 		}
 		if ends == 0 && others > 0 {
+			return false
 		}
 	}
 	return ends > others
