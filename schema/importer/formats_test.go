@@ -90,6 +90,8 @@ func TestSeparatorsAndLineEnds(t *testing.T) {
 		"CR CR LF":          strings.ReplaceAll(text, "\n", "\r\r\n"),
 		"LF, CR in a name":  strings.Replace(text, "CompanyName", "Company\rName", 1),
 		"the end of DOS":    text + "\x1a",
+		"a block of them":   text + strings.Repeat("\x1a", 60),
+		"in the last row":   strings.TrimSuffix(text, "\n") + "\x1a\x1a",
 	} {
 		w := newFixture(t)
 		report := w.run("2025-05-05", w.file(file))

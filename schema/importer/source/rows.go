@@ -16,7 +16,7 @@ const (
 	maxRowLines = 16
 )
 
-// endOfDOS ends a file of CP/M and DOS, and of programs that still write for them.
+// endOfDOS ends a file of CP/M and DOS, and of programs that still write for them. Some fill a block with it.
 const endOfDOS = "\x1a"
 
 var (
@@ -79,7 +79,7 @@ func (r *rowReader) next() (row, error) {
 				r.cutOff = cutOff
 			}
 		}
-		if strings.TrimSpace(strings.TrimSuffix(text, endOfDOS)) == "" {
+		if strings.TrimSpace(text) == "" {
 			continue
 		}
 		if r.columns > 0 {
@@ -170,12 +170,12 @@ func (r *rowReader) readLine() (string, error) {
 			return "", err
 		}
 		r.line++
-		r.cutOff = err == io.EOF
+		r.cutOff = err == io.EOF && !bytes.HasSuffix(part, []byte(endOfDOS))
 		part = bytes.TrimPrefix(part, utf8Mark) // the mark of another file that was appended
 		if len(part) > maxRowBytes {
 			return string(part[:200]), errRowTooLong
 		}
-		return string(bytes.TrimRight(part, "\r\n")), nil
+		return string(bytes.TrimRight(part, "\r\n"+endOfDOS)), nil
 	}
 }
 
