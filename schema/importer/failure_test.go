@@ -47,6 +47,7 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 		"more zeros than fill a block":  {gzipped(headerA+rowA) + strings.Repeat("\x00", 70_000), "the file is damaged: fetch it again"},
 		"something behind zeros":        {gzipped(headerA+rowA) + "\x00\x00x", "the file is cut off: fetch it again"},
 		"a wrong sum of zstd":           {damagedZstd(manyCompanies(20)), "the file is damaged: fetch it again"},
+		"a header of two rows":          {"CIN,Company Name,Company Status,Registered Address,Registered Address\n,,,Address,City\n", "or, if the header has two rows, make them one"},
 		"columns doubled":               {"CIN,CompanyName,CompanyStatus,company_status\n", "mean the same"},
 		"the first column doubled":      {"CIN,CompanyName,CompanyStatus,cin\n", "mean the same"},
 		"a spreadsheet":                 {"PK\x03\x04rest", `save the sheet with the list as "CSV UTF-8" (Excel) or "Text CSV" (LibreOffice), with dates as YYYY-MM-DD`},

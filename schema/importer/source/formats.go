@@ -413,7 +413,7 @@ func placeOnce(header []string, places []int, meaning func(name string) (field, 
 			continue
 		}
 		if places[of] >= 0 {
-			return fmt.Errorf("the header names %q and %q, which mean the same: leave one out", header[places[of]], name)
+			return fmt.Errorf("the header names %q and %q, which mean the same: leave one out, or, if the header has two rows, make them one", header[places[of]], name)
 		}
 		places[of] = i
 	}

@@ -128,7 +128,7 @@ func (s *sheet) seekHeader(first string, err error) error {
 			s.above = len(above)
 			return nil
 		}
-		if near, _ := nearest(s.header); near != nil && len(above) == 1 {
+		if near, _ := nearest(s.header); near != nil && len(above) == 1 && errors.Is(err, errHeader) {
 			err = unknown
 		}
 		above = append(above, r.raw)
