@@ -40,7 +40,8 @@ func TestADisturbedCellIsReadRightOrRejected(t *testing.T) {
 		{name, `"=VLOOKUP(A2,Names!A:B,2)"`, "no name: =VLOOKUP(A2,Names!A:B,2)"}, {name, "='Sheet 2'!B2", "no name: ='Sheet 2'!B2"}, {name, "=$B$2", "no name: =$B$2"},
 		{name, `"=""A""&""B"""`, `no name: =A&B`}, {name, `"=""A """"B"""" LIMITED"""`, `A "B" LIMITED`}, {name, "A\x00B LIMITED", "zero bytes: the row is damaged"},
 		{state, ",#ERROR!,", "Goa"}, {roc, ",#CALC!,", "-"}, {class, ",########,", "-"}, {class, ",#GETTING_DATA,", "-"}, {roc, ",Err:502,", "-"}, {class, ",undefined,", "-"},
-		{name, "#SPILL!", "no name: #SPILL!"}, {name, "Err:502", "no name: Err:502"}, {name, "#TAG!A LIMITED", "#TAG!A LIMITED"}, {date, "NaT", "-"},
+		{name, "#SPILL!", "no name: #SPILL!"}, {name, "Err:502", "no name: Err:502"}, {name, "#TAG!A LIMITED", "#TAG!A LIMITED"}, {date, "NaT", "-"}, {date, "nat", "-"}, {date, "2006–02\u201123", "2006-02-23"}, {name, "Loading...", "no name: Loading..."},
+		{name, "LOADING... LIMITED", "LOADING... LIMITED"},
 		{status, ",ACTIV,", "unknown status: ACTIV"}, {status, ",ACTV,", "ACTIVE"}, {status, ",सक्रिय,", "unknown status: सक्रिय"}, {status, ",,", "unknown status"},
 	}
 	for _, amount := range []string{

@@ -194,7 +194,7 @@ func (d dateReader) parse(s string, year int) (record.Value, error) {
 // read is parse without the rule for emptyDates.
 func (d dateReader) read(s string, year int) (record.Value, error) {
 	s = strings.TrimSpace(s)
-	if isNone(s) || isZero(s) || s == "NaT" { // pandas writes NaT
+	if isNone(s) || isZero(s) || strings.EqualFold(s, "NaT") { // pandas writes NaT
 		return record.Value{}, nil
 	}
 	if at := timeAfter(s); at > 0 {

@@ -225,14 +225,14 @@ func isUnlikely(c rune) bool {
 func isNoSign(c rune) bool { return (c <= '\u00a0' || c >= 'À') && c != '™' }
 
 // sheetError matches what a spreadsheet shows for a formula that failed, such as #NAME?, #SPILL! and Err:502, and for a value that its
-// column is too narrow for. #N/A is not among them: it means no value.
-var sheetError = regexp.MustCompile(`^(#(NAME\?|(REF|VALUE|DIV/0|NUM|NULL|SPILL|CALC|ERROR|FIELD|BLOCKED|CONNECT|UNKNOWN|BUSY|PYTHON|EXTERNAL)!)|#GETTING_DATA|##+|Err:5\d\d)$`)
+// column is too narrow for, or has not computed yet (Loading...). #N/A is not among them: it means no value.
+var sheetError = regexp.MustCompile(`^(#(NAME\?|(REF|VALUE|DIV/0|NUM|NULL|SPILL|CALC|ERROR|FIELD|BLOCKED|CONNECT|UNKNOWN|BUSY|PYTHON|EXTERNAL)!)|#GETTING_DATA|##+|Err:5\d\d|Loading\.\.\.)$`)
 
 // isFormulaOrError reports whether s is such an error, or a formula instead of its result, =A2&"x" or
 // =VLOOKUP(A2,B:C,2).
 func isFormulaOrError(s string) bool {
 	s = strings.TrimSpace(s)
-	isError := (strings.HasPrefix(s, "#") || strings.HasPrefix(s, "Err:")) && sheetError.MatchString(s)
+	isError := (strings.HasPrefix(s, "#") || strings.HasPrefix(s, "Err:") || strings.HasPrefix(s, "Loading")) && sheetError.MatchString(s)
 	return isError || len(s) > 1 && s[0] == '=' && strings.IndexByte(formulaStarts, s[1]) >= 0
 }
 
@@ -383,8 +383,8 @@ func isDigits(s string) bool {
 }
 
 var flagWords = map[string]int64{
-	"listed": 1, "yes": 1, "y": 1, "true": 1, "1": 1,
-	"unlisted": 0, "notlisted": 0, "no": 0, "n": 0, "false": 0, "0": 0,
+	"listed": 1, "yes": 1, "y": 1, "true": 1, "t": 1, "1": 1,
+	"unlisted": 0, "notlisted": 0, "no": 0, "n": 0, "false": 0, "f": 0, "0": 0,
 }
 
 // parseFlag reads a yes or no, such as "Listed" and "Unlisted". No value is NULL.
