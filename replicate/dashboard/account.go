@@ -68,6 +68,11 @@ func (v accountView) Over() bool { return v.Used >= v.Plan.MonthlyVolume }
 
 // readChart reads the calls of the last days of an account.
 func (d *Dashboard) readChart(ctx context.Context, id int64, now time.Time) (chart, error) {
+	leave, err := d.turns.enter(ctx, id)
+	if err != nil {
+		return chart{}, err
+	}
+	defer leave()
 	today := syncproto.Day(now.UnixMilli())
 	rows, err := d.config.Ledger.QueryContext(ctx, selectDays, id, (today-chartDays+1)*24)
 	if err != nil {
@@ -112,6 +117,11 @@ func (d *Dashboard) readKeys(ctx context.Context, account int64) (active, revoke
 	if err != nil {
 		return nil, nil, err
 	}
+	leave, err := d.turns.enter(ctx, account)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
 	lastHours, err := d.countsByKey(ctx, selectLastHours, account, syncproto.Hour(now.Add(-lookBack).UnixMilli()))
 	if err != nil {
 		return nil, nil, err

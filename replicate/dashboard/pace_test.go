@@ -60,3 +60,28 @@ func TestAPersonsSignInsAreBounded(t *testing.T) {
 	w.pass(15 * time.Minute)
 	b.requireIn("owner@example.com")
 }
+
+// TestAnAccountsSumsAreMadeOneAfterAnother: an owner's program could else ask for years of usage many times at once, which
+// takes the processor from the edges' messages. Pages without a sum, and other accounts, do not wait.
+func TestAnAccountsSumsAreMadeOneAfterAnother(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 10)
+	other, _ := w.owner("Other", 10)
+	operator := w.operator()
+	end, err := w.dashboard.Summing(account)
+	require.NoError(t, err)
+	for _, summed := range []struct {
+		*browser
+		at string
+	}{{b, "/"}, {b, "/keys"}, {b, "/credits"}, {b, "/credits.csv?month=all"}, {operator, "/accounts/1"}, {operator, "/accounts/1/credits"}} {
+		p := summed.get(summed.at)
+		require.Equal(t, http.StatusTooManyRequests, p.StatusCode, summed.at)
+		require.Contains(t, p.text(), "Too much at once", summed.at)
+		require.Equal(t, "5", p.Header.Get("Retry-After"), summed.at)
+	}
+	require.Equal(t, http.StatusOK, b.get("/settings").StatusCode)
+	require.Equal(t, http.StatusOK, other.get("/").StatusCode)
+	end()
+	require.Equal(t, http.StatusOK, b.get("/credits.csv?month=all").StatusCode)
+	require.Equal(t, http.StatusOK, b.get("/").StatusCode)
+}

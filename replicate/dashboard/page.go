@@ -162,7 +162,7 @@ type refusalData struct {
 
 func (d *Dashboard) refuse(v *visit, why *refusal) {
 	switch {
-	case why.status == http.StatusServiceUnavailable:
+	case why.status == http.StatusServiceUnavailable, why == errTooMany:
 		v.w.Header().Set("Retry-After", "5")
 	case why == errPaced:
 		v.w.Header().Set("Retry-After", "60")
