@@ -155,6 +155,7 @@ func Sign(secret, id, timestamp string, body []byte) (string, error) {
 func inWords(err error) string {
 	var unknown *net.DNSError // as for a name of the writer's own network
 	var certificate *tls.CertificateVerificationError
+	var connecting *net.OpError
 	var timeout interface{ Timeout() bool }
 	switch {
 	case errors.As(err, &unknown) && !unknown.IsNotFound: // which says nothing about the name
@@ -163,6 +164,7 @@ func inWords(err error) string {
 		return errNotPublic.Error()
 	case errors.As(err, &certificate):
 		return "the certificate is not trusted"
+	case errors.As(err, &connecting) && connecting.Op == "dial": // also after dialLimit
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Sprintf("no answer within %d s", int(attemptLimit/time.Second))
 	}

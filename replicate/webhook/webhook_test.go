@@ -395,6 +395,16 @@ func TestACallHasADeadline(t *testing.T) {
 	require.Equal(t, []notice.Outcome{{State: notice.Failed, Result: "no answer within 10 s"}}, got)
 }
 
+// TestAHostThatTakesNoConnectionInTimeIsNotConnected, as behind a firewall that drops the calls out: the guide says to look
+// for one where no owner's webhook is connected to.
+func TestAHostThatTakesNoConnectionInTimeIsNotConnected(t *testing.T) {
+	r := newReceiver(t)
+	carrier := New(Config{Private: true, Trust: r.trust()})
+	carrier.client.Transport.(*http.Transport).DialContext = (&net.Dialer{Timeout: time.Nanosecond}).DialContext
+	got := carrier.Carry(t.Context(), []notice.Notice{{ID: "a", URL: r.URL, Secret: Secret([24]byte{1})}})
+	require.Equal(t, []notice.Outcome{{State: notice.Failed, Result: "no connection"}}, got)
+}
+
 // TestThePageNamesTheTimeOfAReceiver: an owner's server has as long as the page about it says.
 func TestThePageNamesTheTimeOfAReceiver(t *testing.T) {
 	page, err := os.ReadFile("../dashboard/pages/webhook.html")
