@@ -66,11 +66,12 @@ func (d *Dashboard) activityPage(v *visit) (answer, error) {
 			return answer{}, errMissing
 		}
 	}
-	rows, err := d.readActivity(v.r.Context(), selectOwnActivity, v.user.Account, before, activityRows)
-	data.Rows = rows
-	if len(rows) == activityRows {
-		data.Before = strconv.FormatInt(rows[len(rows)-1].ID, 10)
+	rows, err := d.readActivity(v.r.Context(), selectOwnActivity, v.user.Account, before, activityRows+1)
+	if len(rows) > activityRows {
+		rows = rows[:activityRows]
+		data.Before = strconv.FormatInt(rows[activityRows-1].ID, 10)
 	}
+	data.Rows = rows
 	return answer{page: "activity", title: "Activity", data: data}, err
 }
 

@@ -248,6 +248,10 @@ func TestActivityIsPaged(t *testing.T) {
 	require.Contains(t, second, "row 9.")
 	require.NotContains(t, second, "row 10.")
 	require.Equal(t, http.StatusNotFound, b.get("/activity?before=x").StatusCode)
+	after := w.count(`SELECT id FROM audit WHERE account = ? ORDER BY id LIMIT 1 OFFSET 50`, account)
+	last := b.get(fmt.Sprint("/activity?before=", after)).body
+	require.Contains(t, last, "row 9.")
+	require.NotContains(t, last, `href="/activity?before=`, "it would lead to an empty page")
 }
 
 // TestPeopleAreListedByPages, operators first, and found by a part of their address.
