@@ -518,6 +518,8 @@ func TestALackingColumnIsTold(t *testing.T) {
 	require.Equal(t, "companyregistrationdate or companyregistrationdatedate or dateofregistration, authorisedcapital or authorizedcap or authorizedcapital, "+
 		"paidupcap or paidupcapital, registeredofficeaddress",
 		w.text("2025-05-05", "CIN,CompanyName,CompanyStatus, \nU55101GA2006PTC900001,A,Active,\n").Lacking, "all its columns are read")
+	require.Equal(t, "cessationdate; not read are end_date", w.text("2025-05-05", "cin,din,appointment_date,end_date\nU55101GA2006PTC900001,1,2020-01-01,2021-01-01\n").Lacking)
+	require.Equal(t, "din, lefton; not read are DPIN", w.text("2025-05-05", "llpin,DPIN,name,joined_on\nABD-0345,1,A,2020-01-01\n").Lacking)
 }
 
 // TestOtherPublishersNamesOfColumnsAreRead where no column has the usual name, and never in place of one that has.
