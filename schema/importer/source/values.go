@@ -387,12 +387,12 @@ var flagWords = map[string]int64{
 	"unlisted": 0, "notlisted": 0, "no": 0, "n": 0, "false": 0, "f": 0, "0": 0,
 }
 
-// parseFlag reads a yes or no, such as "Listed" and "Unlisted". No value is NULL.
+// parseFlag reads a yes or no, such as "Listed" and "Unlisted", or 1.0 as programs write a 1 in a column with gaps. No value is NULL.
 func parseFlag(s string) (record.Value, error) {
 	if isNone(s) {
 		return record.Value{}, nil
 	}
-	n, ok := flagWords[squash(s)]
+	n, ok := flagWords[squash(strings.TrimSuffix(strings.TrimSpace(s), ".0"))]
 	if !ok {
 		return record.Value{}, errFlag
 	}

@@ -136,7 +136,7 @@ func TestADateToComeTellsTheOrder(t *testing.T) {
 
 func TestEmptyDatesOfPrograms(t *testing.T) {
 	d := dateReader{asOf: "2025-01-01"}
-	for _, in := range []string{"1899-12-30", "01-01-1900", "1/1/1970", "1970-01-01T00:00:00Z", "0001-01-01", "01/01/0001 00:00:00", "0001-01-01T00:00:00Z", "01-Jan-0001"} {
+	for _, in := range []string{"1899-12-30", "01-01-1900", "1/1/1970", "1970-01-01T00:00:00Z", "0001-01-01", "01/01/0001 00:00:00", "0001-01-01T00:00:00Z", "01-Jan-0001", "9999-12-31", "12/31/9999", "31-Dec-9999"} {
 		got, err := d.parse(in, 2019)
 		require.NoError(t, err, in)
 		require.Equal(t, record.Value{}, got, in)
@@ -184,6 +184,19 @@ func TestWordsForNoValue(t *testing.T) {
 		} {
 			require.Equal(t, record.Value{}, v, "%q", s)
 		}
+	}
+}
+
+// TestAFlagIsReadAsProgramsWriteIt: databases give a letter, and those that know only numbers 1.0 in a column with gaps.
+func TestAFlagIsReadAsProgramsWriteIt(t *testing.T) {
+	for s, want := range map[string]int64{"t": 1, "F": 0, "1.0": 1, " 0.0 ": 0, "TRUE": 1, "Not listed": 0} {
+		flag, err := parseFlag(s)
+		require.NoError(t, err, s)
+		require.Equal(t, record.NumberOf(want), flag, s)
+	}
+	for _, s := range []string{"1.5", "10", "00", "maybe"} {
+		_, err := parseFlag(s)
+		require.ErrorIs(t, err, errFlag, s)
 	}
 }
 
