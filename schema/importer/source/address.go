@@ -1,6 +1,7 @@
 package source
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -70,6 +71,9 @@ func parseAddress(s string) address {
 	if strings.ContainsFunc(s, func(c rune) bool { return c >= utf8.RuneSelf }) {
 		s = strings.ReplaceAll(hyphened(visible(decodedTwice(s))), "—", "-")
 	}
+	if strings.IndexByte(s, '<') >= 0 {
+		s = lineBreaks.ReplaceAllString(s, " ")
+	}
 	if isNoText(s) {
 		return address{}
 	}
@@ -100,6 +104,9 @@ func parseAddress(s string) address {
 	}
 	return address{line: joinLines(splitLines(s))}
 }
+
+// lineBreaks matches the line breaks of a web page within an address.
+var lineBreaks = regexp.MustCompile(`(?i)<br\s*/?>`)
 
 // isCurrent reports whether an address has its pincode, or what stands for none, in its last part, or the state before
 // that. If not, its parts are separated in another way, and the last one has more in it.
