@@ -822,9 +822,17 @@ func TestSomeUnlikelyValuesAreTaken(t *testing.T) {
 	}
 }
 
+// TestRowsThatMayBeCutOffAreTold: a spreadsheet opens a file of more rows than it holds without the rest.
+func TestRowsThatMayBeCutOffAreTold(t *testing.T) {
+	for rows, cutOff := range map[int]string{65_535: "", 65_536: "the rows after 65536, the most that a spreadsheet holds", 65_537: ""} {
+		w := newFixture(t)
+		require.Equal(t, cutOff, w.text("2025-05-05", headerA+strings.Repeat("\n", rows-2)+rowA).CutOff)
+	}
+}
+
 // TestTextsThatMayBeCutOffAreTold, where they are too few to refuse the file.
 func TestTextsThatMayBeCutOffAreTold(t *testing.T) {
-	for shown, cutOff := range map[int]string{9: "", 15: `15 in CompanyName after 50 characters, as "…S COMPANY OF THE BEACH AT CALANGUTE LIMO"`} {
+	for shown, cutOff := range map[int]string{9: "", 15: `15 texts in CompanyName after 50 characters, as "…S COMPANY OF THE BEACH AT CALANGUTE LIMO"`} {
 		w := newFixture(t)
 		var text strings.Builder
 		text.WriteString("CIN,CompanyName,CompanyStatus\n")
@@ -840,7 +848,7 @@ func TestTextsThatMayBeCutOffAreTold(t *testing.T) {
 		require.Equal(t, cutOff, report.Files[0].CutOff)
 		var table strings.Builder
 		require.NoError(t, report.WriteTable(&table))
-		require.Equal(t, cutOff != "", strings.Contains(table.String(), "has texts that may be cut off: "+cutOff+"; if they are, export it again"))
+		require.Equal(t, cutOff != "", strings.Contains(table.String(), " may be cut off: "+cutOff+"; if so, export it again, with room for all of it"))
 	}
 }
 

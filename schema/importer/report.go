@@ -37,7 +37,7 @@ type FileReport struct {
 	// Lacking lists the format's usual columns that the file lacks, and the file's columns that are not read.
 	// The values of those columns stay as they were.
 	Lacking string `json:"lacking,omitempty"`
-	// CutOff names the columns with texts that are probably cut off, with their number and one of them.
+	// CutOff says what is probably cut off: the rows after the last, or texts, with their number and one of them.
 	CutOff string `json:"cut_off,omitempty"`
 
 	Read      int64 `json:"read"` // = New + Changed + Unchanged + all Rejected + all LeftOut
@@ -125,7 +125,7 @@ func (r *Report) WriteTable(w io.Writer) error {
 			fmt.Fprintf(w, "%s lacks %s\n", f.Name, f.Lacking)
 		}
 		if f := &r.Files[i]; f.CutOff != "" {
-			fmt.Fprintf(w, "%s has texts that may be cut off: %s; if they are, export it again with room for all of them\n", f.Name, f.CutOff)
+			fmt.Fprintf(w, "%s may be cut off: %s; if so, export it again, with room for all of it\n", f.Name, f.CutOff)
 		}
 	}
 	writeReasons(w, "rejected", total.Rejected)

@@ -3,6 +3,7 @@ package source
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -60,15 +61,22 @@ func (c *textEnds) note(text string, isWhole func(string) bool) {
 	}
 }
 
-// cutOff names the columns with texts that are probably cut off, though too few to refuse the file; "" if there are none.
+// sheetRows are the most rows that a spreadsheet holds: of XLSX and of XLS. It opens a file of more without the rest, and saves it so.
+var sheetRows = []int{1 << 20, 1 << 16}
+
+// cutOff says that the file has as many rows as a spreadsheet, and names the columns with texts that are probably cut off, though too few to
+// refuse the file; "" if there are none.
 func (l *likelihood) cutOff(s *sheet) string {
-	var columns []string
+	var parts []string
+	if slices.Contains(sheetRows, s.rows.rows) {
+		parts = append(parts, fmt.Sprintf("the rows after %d, the most that a spreadsheet holds", s.rows.rows))
+	}
 	for f := range fieldCount {
 		if c := &l.ends[f]; len(c.ends) >= fewestEnds {
-			columns = append(columns, fmt.Sprintf("%d in %s after %d characters, as %q", c.cut, s.column(f), c.longest, endOf(c.example, maxColumnShown)))
+			parts = append(parts, fmt.Sprintf("%d texts in %s after %d characters, as %q", c.cut, s.column(f), c.longest, endOf(c.example, maxColumnShown)))
 		}
 	}
-	return strings.Join(columns, ", ")
+	return strings.Join(parts, ", ")
 }
 
 // endOf shortens a text to about its last n bytes for a message.

@@ -41,6 +41,7 @@ type rowReader struct {
 	needed    int      // minimum number of fields in a row
 	isPadded  bool     // semicolons follow the header, see withoutRowQuotes
 	line      int      // lines taken from in
+	rows      int      // rows, blank ones too
 	cutOff    bool     // the line taken last has no end
 	queue     []line   // lines read ahead, to be read again
 	fields    []string // reused by splitFields
@@ -68,6 +69,7 @@ func (r *rowReader) next() (row, error) {
 		if err != nil {
 			return row{line: first, raw: text}, err
 		}
+		r.rows++
 		if separator, open := r.opened(text); open {
 			text, err = r.joinQuoted(text, separator)
 			if err != nil && separator == r.separator {

@@ -56,7 +56,7 @@ type File struct {
 	offices  *Offices
 	Size     int64 // bytes as stored, 0 when not known
 	Format   *format
-	CutOff   string // columns with texts that are probably cut off, known after Read
+	CutOff   string // what is probably cut off, known after Read
 	Lacking  string // usual columns that the header lacks, and its columns that are not read
 	consumed atomic.Int64
 	// Once is set by Open for an input that can be opened only once: standard input, or a pipe.
