@@ -84,6 +84,7 @@ func (c *centre) awaitReport(t *testing.T) {
 func TestDoctorFindsAHealthyClusterHealthy(t *testing.T) {
 	c := startCentre(t)
 	p := c.edge(t, "one")
+	c.awaitReport(t)
 	token := c.path("one.token")
 	args := []string{"edge", "--listen", p.addr("lookups"), "--registry", c.path("registry.db"), "--access", c.path("access.db"),
 		"--writer", c.url(), "--state", c.path("one"), "--token-file", token}
