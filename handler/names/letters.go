@@ -57,7 +57,7 @@ func letterNamesIn(words []string) []string {
 	if at < 0 {
 		return nil
 	}
-	spelled := slices.Clone(words[:at])
+	spelled := words[:at:at]
 	for i := range len(words[at]) {
 		spelled = append(spelled, namesOf(words[at][i : i+1])[0])
 	}
@@ -94,7 +94,7 @@ func withLetters(words []string, heard bool) []string {
 			letters += more
 		}
 		if len(letters) > 1 && n-i < len(words) {
-			return slices.Concat(words[:i], []string{letters}, words[n:])
+			return append(append(words[:i:i], letters), words[n:]...)
 		}
 	}
 	return nil

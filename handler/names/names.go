@@ -111,4 +111,9 @@ func expand(words []string, unfinished bool) []string {
 // (30 November 2026).
 //
 //go:noinline
-func has(list []string, word string) bool { return slices.Contains(list, word) }
+func has(list []string, word string) bool { return index(list, word) >= 0 }
+
+// index returns where a list has a word, -1 if it has not. It is not inlined either.
+//
+//go:noinline
+func index(list []string, word string) int { return slices.Index(list, word) }

@@ -227,7 +227,7 @@ func (s *Suggestions) Labels() []string {
 	}
 	begun := append(s.asTyped.suggested(), s.begun.suggested()...)
 	if !s.sure && len(begun) == 0 {
-		labels = slices.Insert(labels, 0, s.rest.suggested()...)
+		labels = append(append(make([]string, 0, 2*MaxSuggestions), s.rest.suggested()...), labels...)
 		return labels[:min(len(labels), MaxSuggestions)]
 	}
 	labels = labels[:min(s.count, MaxSuggestions-min(1, len(begun)))]

@@ -1,9 +1,6 @@
 package names
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // indic transliterates the letter at each offset of a block of Unicode between U+0900 and U+0D7F. The nine
 // scripts have blocks of 128 with the same letters at the same offsets. A dot stands for nothing.
@@ -154,7 +151,7 @@ func (l *list) likeHeard(words []string, tamil bool) {
 		return
 	}
 	if l.likeSounds(words); tamil {
-		l.all(slices.Clone(sounds))
+		l.all(sounds)
 	}
 	for at := range words {
 		letters := firstLetters(words[at])
@@ -163,7 +160,8 @@ func (l *list) likeHeard(words []string, tamil bool) {
 				letters += alike
 			}
 		}
-		l.all(append(slices.Delete(slices.Clone(sounds), at, at+1), "("+anyOf(markBegin, strings.Split(letters, ""))+")"))
+		others := append(sounds[:at:at], sounds[at+1:]...)
+		l.all(append(others, "("+anyOf(markBegin, strings.Split(letters, ""))+")"))
 	}
 }
 

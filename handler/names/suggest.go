@@ -197,7 +197,7 @@ func (l *list) likeFirst(words []string) {
 // expression for each part of it that may be right. Several other words are asked for by pairs of their beginnings,
 // which are rarer than common words.
 func (l *list) likeOthers(words []string, at int) {
-	word, others := words[at], slices.Delete(slices.Clone(words), at, at+1)
+	word, others := words[at], append(words[:at:at], words[at+1:]...)
 	known := pairsOf(others)
 	switch {
 	case len(others) > 1:
@@ -318,7 +318,7 @@ func (l *list) likeSounds(words []string) {
 	expression := "(" + nested(soundsOf(words)) + ")"
 	for i := 1; i < len(words); i++ {
 		terms := []string{quoted(markSound + soundKey(words[i-1]+words[i]))} // the rarest
-		for _, sound := range soundsOf(slices.Delete(slices.Clone(words), i-1, i+1)) {
+		for _, sound := range soundsOf(append(words[:i-1:i-1], words[i+1:]...)) {
 			if !has(terms, sound) {
 				terms = append(terms, sound)
 			}

@@ -204,16 +204,16 @@ func isNumeral(word string) bool {
 // spelled reads a number in words at the beginning of words, and returns how many words it takes. It knows "three
 // sixty", "three six five" and "one nine four seven" too.
 func spelled(words []string) (number int, ordinal bool, n int) {
-	if at := slices.Index(units[:10], words[0]); at > 0 && len(words) > 1 {
+	if at := index(units[:10], words[0]); at > 0 && len(words) > 1 {
 		switch {
 		case words[1] == "hundred":
 			number, n = 100*at, 2
-		case slices.Index(tens, words[1]) > 1:
+		case index(tens, words[1]) > 1:
 			number, n = 100*at, 1
 		default: // digit by digit, up to the four digits of a year
 			digits := 1
 			for number = at; digits < min(len(words), 4); digits++ {
-				next := slices.Index(units[:10], words[digits])
+				next := index(units[:10], words[digits])
 				if next < 0 {
 					break
 				}
@@ -229,13 +229,13 @@ func spelled(words []string) (number int, ordinal bool, n int) {
 	if len(rest) == 0 {
 		return number, false, n
 	}
-	if at := slices.Index(tens, rest[0]); at > 1 {
+	if at := index(tens, rest[0]); at > 1 {
 		number, n = number+10*at, n+1
 		if rest = rest[1:]; len(rest) > 0 {
-			if unit := slices.Index(units[:10], rest[0]); unit > 0 {
+			if unit := index(units[:10], rest[0]); unit > 0 {
 				return number + unit, false, n + 1
 			}
-			if unit := slices.Index(ordinals[:10], rest[0]); unit > 0 {
+			if unit := index(ordinals[:10], rest[0]); unit > 0 {
 				return number + unit, true, n + 1
 			}
 		}
@@ -246,7 +246,7 @@ func spelled(words []string) (number int, ordinal bool, n int) {
 		of      int
 		ordinal bool
 	}{{units, 1, false}, {ordinals, 1, true}, {ordinalTens, 10, true}} {
-		if at := slices.Index(list.words, rest[0]); at > 0 && rest[0] != "-" {
+		if at := index(list.words, rest[0]); at > 0 && rest[0] != "-" {
 			return number + at*list.of, list.ordinal, n + 1
 		}
 	}
