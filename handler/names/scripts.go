@@ -115,13 +115,14 @@ func isIndicConsonant(offset rune) bool {
 }
 
 // heard transliterates the words of a query in an Indic script, so that names are found by their sound. The
-// legal ending is left out. It returns nil for other scripts.
+// legal ending, "and" and "Dr" at the beginning are left out. It returns nil for other scripts.
 func heard(query string) []string {
 	latin, ok := inLatin(query)
 	if !ok {
 		return nil
 	}
-	words := suggestible(strings.Join(strings.Fields(latin), " "))
+	latin = strings.TrimPrefix(strings.ReplaceAll(strings.Join(strings.Fields(latin), " "), " end ", " and "), "do ") // and, Dr
+	words := suggestible(latin)
 	for n := len(words); n > 1 && isHeardEnding(words[n-1]); n-- {
 		words = words[:n-1]
 	}
@@ -130,7 +131,7 @@ func heard(query string) []string {
 
 func isHeardEnding(word string) bool {
 	sound := soundKey(word)
-	return sound == soundKey(private) || sound == soundKey(limited) || sound == soundKey("pvt") || sound == soundKey("ltd")
+	return sound == soundKey(private) || sound == soundKey(limited) || sound == soundKey("pvt") || sound == soundKey("ltd") || word == "pra" || word == "li"
 }
 
 // likeHeard asks for names that have the sounds of all words, or of all but one and some word that begins

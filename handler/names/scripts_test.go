@@ -1,6 +1,7 @@
 package names
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,6 +67,16 @@ func TestLegalEndingsAreHeard(t *testing.T) {
 		require.True(t, isHeardEnding(word), word)
 	}
 	require.False(t, isHeardEnding("tata"))
+}
+
+// TestWordsWithoutASoundInNamesAreNotHeard: short forms of the legal ending, "and" in several spellings, and a doctor's title.
+func TestWordsWithoutASoundInNamesAreNotHeard(t *testing.T) {
+	for query, want := range map[string]string{
+		"दिशा ट्रेडर्स प्रा. लि.": "disha tredars", "दिशा ट्रेडर्स प्रा.लि.": "disha tredars", "દિશા ટ્રેડર્સ પ્રા. લિ.": "disha tredars", "দিশা স্টিল প্রাঃ লিঃ": "disha stil",
+		"बशीर एंड संस": "bashir sans", "बशीर एण्ड संस लि": "bashir sans", "डॉ. लाल लैब्स": "lal laibs", "प्रा लि": "pra",
+	} {
+		require.Equal(t, strings.Fields(want), heard(Query(query)), query)
+	}
 }
 
 // TestShortSoundsAreHeardExactly: in a sound of two letters no letter may be wrong.

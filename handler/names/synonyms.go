@@ -9,7 +9,7 @@ var synonymous = [...][]string{
 	{"10", "ten", "10th", "tenth"}, {"100", "hundred"},
 	{"bombay", "mumbai"}, {"madras", "chennai"}, {"calcutta", "kolkata"}, {"baroda", "vadodara"}, {"poona", "pune"},
 	{"pondicherry", "puducherry", "pondy"}, {"bangalore", "bengaluru"}, {"gurgaon", "gurugram"}, {"simla", "shimla"},
-	{"orissa", "odisha"}, {"om", "aum"},
+	{"orissa", "odisha"}, {"om", "aum"}, {"doctor", "dr"},
 	{"night", "nite"}, {"light", "lite"}, {"bright", "brite"}, {"right", "rite"}, {"express", "xpress"}, {"extreme", "xtreme"},
 }
 
