@@ -200,6 +200,7 @@ func TestBothOfTwoWordsMayBeWrong(t *testing.T) {
 		"ufbanresorts": "URBAN RESORTS", "vee tee multiplex": "V T MULTIPLEX", "kb carbons": "KAYBEE CARBONS", "jj conek": "JAY JAY CONEK", "essdee biotech": "S D BIOTECH", "ess ess alloys": "S S ALLOYS",
 		"sad bhavna sekva foundation": "SADBHAVNA SEVA FOUNDATION", "spa rkling vadations": "SPARKLING VACATIONS", "kontok": "KHONTHOK", "karbwer": "CARBVER",
 		"three sixty hospitality": "360 HOSPITALITY", "doctor puri hospital": "DR PURI SPECIALITY HOSPITAL",
+		"growth at emperos": "EMPEROS", "a v are glassworks": "AVR GLASSWORKS",
 	})
 }
 

@@ -82,10 +82,10 @@ func lettersHeard(words []string) []string {
 
 func withLetters(words []string, heard bool) []string {
 	for i := range words {
-		letters, n := "", i
+		letters, n, spelled := "", i, false
 		for ; n < len(words); n++ {
 			more := lettersOf(words[n], heard)
-			if more == "" && letters != "" && len(words[n]) == 1 {
+			if spelled = spelled || more != ""; more == "" && (len(words[n]) == 1 && letters != "" || len(words[n]) == 2 && letters == "") {
 				more = words[n]
 			}
 			if more == "" {
@@ -93,7 +93,7 @@ func withLetters(words []string, heard bool) []string {
 			}
 			letters += more
 		}
-		if len(letters) > 1 && n-i < len(words) {
+		if spelled && len(letters) > 1 && n-i < len(words) {
 			return append(append(words[:i:i], letters), words[n:]...)
 		}
 	}

@@ -16,6 +16,12 @@ func TestLettersAreSpelledInBothDirections(t *testing.T) {
 		require.Equal(t, want, strings.Join(lettersSpelled(suggestible(Query(typed))), " "), typed)
 	}
 	for typed, want := range map[string]string{
+		"a v are steels": "avr steels", "a v are see steels": "avrc steels", "see k steels": "ck steels", "bee see eye in goa": "bci in goa", "av steels": "",
+		"shri om steels": "", "tea steels": "", "abc are steels": "",
+	} {
+		require.Equal(t, want, strings.Join(lettersHeard(suggestible(Query(typed))), " "), typed)
+	}
+	for typed, want := range map[string]string{
 		"v k steels": "vee kay steels", "shri vk steels": "shri vee kay steels", "krk hotels": "kay aar kay hotels", "pvt traders": "",
 		"vk": "", "gem stones": "", "oil india": "", "io mills": "", "k9 kennels": "", "vkrs steels": "",
 	} {

@@ -67,6 +67,21 @@ func TestAPartIsAWholeNameAlone(t *testing.T) {
 	}
 }
 
+// TestTheLastWordMayBeAWholeName, or one before a legal ending: these are shorter than other parts.
+func TestTheLastWordMayBeAWholeName(t *testing.T) {
+	for query, suggested := range map[string]bool{
+		"ceo emperos": true, "data scientist ex emperos": true, "for emperos private limited sd director": true, "director emperos llp": true,
+		"to emperos limited of goa": true, "ceo emperos goa": false, "ceo emper": false, "to emper llp of goa": false, "private emperos goa": false,
+	} {
+		for _, name := range []string{"emperos private limited", "emper llp"} {
+			if strings.Contains(query+" ", " "+strings.Fields(name)[0]+" ") {
+				_, ok := NewSuggestions(query).partCost(name)
+				require.Equal(t, suggested, ok, query)
+			}
+		}
+	}
+}
+
 // TestAPartComesAfterWhatIsLikeTheQuery, and more of it before less.
 func TestAPartComesAfterWhatIsLikeTheQuery(t *testing.T) {
 	s := NewSuggestions("golden harvest foods delhi")
