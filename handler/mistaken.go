@@ -11,26 +11,29 @@ import (
 // mistaken is the refusal of what is no CIN, DIN or LLPIN, as code says. It says more where it can: that it is another of
 // these, and the path for that, or a PAN or GSTIN; of a CIN also which of its characters is wrong, or how many it has.
 func mistaken(code, given string) answer {
-	_, isCIN := ident.CIN(given)
+	only := lettersAndDigits(given)
+	_, isCIN := ident.CIN(only)
 	_, isDIN := ident.DIN(given)
 	_, isLLPIN := ident.LLPIN(given)
 	switch {
-	case isCIN:
+	case strings.Contains(given, "%"): // not every host gives what is badly escaped as the same text
+		return failed(code, "")
+	case isCIN && code != InvalidCIN:
 		return failed(code, "This is a CIN, the number of a company. Perhaps /v1/companies/{cin} is meant.")
 	case isDIN:
 		return failed(code, "This is a DIN, the number of a director. Perhaps /v1/directors/{din} is meant.")
 	case isLLPIN:
 		return failed(code, "This is an LLPIN, the number of an LLP. Perhaps /v1/llps/{llpin} is meant.")
-	case isTaxNumber(lettersAndDigits(given)):
+	case isTaxNumber(only):
 		return failed(code, "This is a PAN or a GSTIN, which the registry does not have. /v1/search/companies?name= finds a company or an LLP by its name.")
-	case code != InvalidCIN || strings.Contains(given, "%"): // not every host gives what is badly escaped as the same text
+	case code != InvalidCIN:
 		return failed(code, "")
 	}
 	form, _ := FindProblem(InvalidCIN)
 	given = strings.TrimSpace(given)
 	if length := utf8.RuneCountInString(given); length != ident.CINLength {
 		detail := form.Detail + " This one has " + strconv.Itoa(length) + "."
-		if _, isCIN = ident.CIN(lettersAndDigits(given)); isCIN {
+		if isCIN {
 			detail += " Its letters and digits alone are a CIN."
 		}
 		return failed(code, detail)

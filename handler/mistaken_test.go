@@ -23,6 +23,7 @@ func TestAMistypedNumberIsToldWhatIsWrongWithIt(t *testing.T) {
 		"/v1/companies/99999901":                   "Perhaps /v1/directors/{din} is meant.",
 		"/v1/companies/zzz0001":                    "Perhaps /v1/llps/{llpin} is meant.",
 		"/v1/directors/" + SandboxCompany:          "Perhaps /v1/companies/{cin} is meant.",
+		"/v1/directors/U72900-ZZ-2015-PTC-000001":  "Perhaps /v1/companies/{cin} is meant.",
 		"/v1/directors/ZZZ-0001":                   "Perhaps /v1/llps/{llpin} is meant.",
 		"/v1/llps/" + SandboxCompany:               "Perhaps /v1/companies/{cin} is meant.",
 		"/v1/llps/99999901":                        "Perhaps /v1/directors/{din} is meant.",
