@@ -42,7 +42,7 @@ func (e *Exam) LibSQL(ctx context.Context, s Server) {
 		e.Wrong(what, "it is a URL, such as http://127.0.0.1:8281", "%q is not the address of a libSQL server", s.Address)
 		return
 	}
-	if !e.connects(ctx, what, hostPort(u)) {
+	if !proxied(u) && !e.connects(ctx, what, hostPort(u)) {
 		return
 	}
 	db, err := libsql.Open(s.Address, s.Token)

@@ -67,6 +67,18 @@ func (e *Exam) connects(ctx context.Context, what, address string) bool {
 	return false
 }
 
+// proxied reports whether a client of a URL asks a proxy that the environment names. Whether this machine could connect
+// itself says nothing then.
+func proxied(u *url.URL) bool {
+	asked := *u
+	if asked.Scheme == "libsql" {
+		asked.Scheme = "https"
+	}
+	by := http.DefaultTransport.(*http.Transport).Proxy
+	proxy, err := by(&http.Request{URL: &asked})
+	return err == nil && proxy != nil
+}
+
 func isTimeout(err error) bool {
 	var timed net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &timed) && timed.Timeout()
@@ -78,7 +90,10 @@ func (e *Exam) silent(what, address string, err error) {
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	var record tls.RecordHeaderError
+	var dialed *net.OpError
 	switch {
+	case errors.As(err, &dialed) && dialed.Op == "proxyconnect":
+		e.Wrong(what, "mend or unset the proxy in HTTPS_PROXY or HTTP_PROXY, or name the address that needs none in NO_PROXY", "the proxy on the way to %s is not reached: %v", address, dialed.Err)
 	case errors.As(err, &authority):
 		e.Wrong(what, "is it the right machine? SSL_CERT_FILE names the authorities that are trusted in place of the system's: for a certificate of the cluster's own it is the ca.crt of its trust directory",
 			"the certificate at %s is of an authority that is not trusted here", address)

@@ -33,7 +33,7 @@ func (e *Exam) Writer(ctx context.Context, address, token string, kind TokenKind
 		e.Wrong(what, "--writer or REGEDGE_WRITER is a URL, such as https://centre.example.org:8081", "%q is not the address of a writer", address)
 		return false
 	}
-	if !e.connects(ctx, what, hostPort(u)) {
+	if !proxied(u) && !e.connects(ctx, what, hostPort(u)) {
 		return false
 	}
 	address = strings.TrimRight(address, "/")

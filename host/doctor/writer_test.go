@@ -64,6 +64,30 @@ func TestAnOwnServiceIsAskedThroughNoProxy(t *testing.T) {
 	require.True(t, exam().Ready(t.Context(), "edge", server.Listener.Addr().String(), ReadyPath, false))
 }
 
+// TestAWriterBehindAProxyIsAskedThroughIt: the operators' commands reach it so, where no connection of this machine does.
+func TestAWriterBehindAProxyIsAskedThroughIt(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
+		_, _ = io.WriteString(w, map[string]string{"http://centre.invalid:8081/readyz": "ready\n"}[r.URL.String()])
+	}))
+	defer proxy.Close()
+	usual := http.DefaultTransport
+	defer func() { http.DefaultTransport = usual }()
+	proxied := usual.(*http.Transport).Clone()
+	proxied.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: proxy.Listener.Addr().String()})
+	http.DefaultTransport = proxied
+	e := exam()
+	e.Now = time.Now
+	require.True(t, e.Writer(t.Context(), "http://centre.invalid:8081", "reg_operator_made_up", OperatorToken))
+	require.Zero(t, CountWrong(e.Findings), e.Findings)
+	proxy.Close()
+	f := found(t, func(e *Exam) {
+		require.False(t, e.Writer(t.Context(), "http://centre.invalid:8081", "", OperatorToken))
+	})
+	require.Contains(t, f.Found, "the proxy on the way to http://centre.invalid:8081 is not reached")
+	require.Contains(t, f.Do, "NO_PROXY")
+}
+
 // TestADatabaseThatIsNotTrustedIsToldSo, as a writer is: its own log says nothing of it.
 func TestADatabaseThatIsNotTrustedIsToldSo(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
