@@ -46,6 +46,7 @@ func judge(fields []hpack.HeaderField, tooLarge bool) (code string, target int) 
 
 // areRegular checks fields that are no pseudo-header fields (RFC 9113, section 8.2).
 func areRegular(fields []hpack.HeaderField) bool {
+	length := ""
 	for i, f := range fields {
 		if !httpguts.ValidHeaderFieldName(f.Name) || strings.ToLower(f.Name) != f.Name || !httpguts.ValidHeaderFieldValue(f.Value) {
 			return false
@@ -58,9 +59,10 @@ func areRegular(fields []hpack.HeaderField) bool {
 				return false
 			}
 		case "content-length":
-			if f.Value == "" || strings.Trim(f.Value, "0123456789") != "" || slices.ContainsFunc(fields[:i], func(o hpack.HeaderField) bool { return o.Name == f.Name && o.Value != f.Value }) {
+			if f.Value == "" || strings.Trim(f.Value, "0123456789") != "" || length != "" && f.Value != length {
 				return false
 			}
+			length = f.Value
 		}
 	}
 	return true
