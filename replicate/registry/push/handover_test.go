@@ -54,6 +54,15 @@ func TestAnEarlierHandOverLeavesNothingInTheNextFile(t *testing.T) {
 	require.NoError(t, err)
 	defer made.Close()
 	require.Equal(t, []string{"[{0 true}]"}, dump(t, made, `SELECT count(*) FROM company WHERE city = 'LEFT OVER'`))
+
+	// The rows of the primary take the place of the file's own, or it is not completed.
+	writable, err := schema.OpenFile(path)
+	require.NoError(t, err)
+	defer writable.Close()
+	_, err = writable.Exec(`INSERT INTO heartbeat (id, beat) VALUES (1, 7);
+		CREATE TRIGGER stays BEFORE DELETE ON heartbeat BEGIN SELECT RAISE(ABORT, 'it stays'); END`)
+	require.NoError(t, err)
+	require.ErrorContains(t, p.complete(t.Context(), writable), "keep the rows of heartbeat: ")
 }
 
 // TestAPrimaryWithOtherContentIsNotCompleted, although it has as many records of each kind; nor is one that
