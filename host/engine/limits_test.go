@@ -58,6 +58,7 @@ func TestOneRequestGetsABoundedAmountOfMemory(t *testing.T) {
 // TestSizesOfTheGuestDoNotOverflow: a count times a size that is 0 in 32 bits.
 func TestSizesOfTheGuestDoNotOverflow(t *testing.T) {
 	i := idleInstance(t)
+	require.Contains(t, trapOf(func() { i.newBlock(1<<32 + 8) }), "over the limit")
 	require.Contains(t, trapOf(func() { i.list(0, 1<<28, 16, 4) }), "over the limit")
 	require.Contains(t, trapOf(func() { i.list(0, 1<<31, 2, 1) }), "over the limit")
 	require.Contains(t, trapOf(func() { i.bytes(0, maxLiftBytes+1) }), "over the limit")
@@ -149,6 +150,13 @@ func TestSpareMemoryStaysAligned(t *testing.T) {
 	s = span{ptr: 64, size: 5}
 	require.EqualValues(t, 64, s.take(5))
 	require.Equal(t, span{ptr: 69}, s)
+
+	i := idleInstance(t)
+	i.spare = span{i.alloc(8, blockAlign), 8}
+	small := i.spare
+	require.NotEqual(t, small.ptr, i.newBlock(9).base, "it would reach into other memory")
+	i.spare = small
+	require.Equal(t, small.ptr, i.newBlock(8).base)
 }
 
 func TestTheLargestLimitsAreAllowed(t *testing.T) {
