@@ -390,7 +390,9 @@ func TestADatabaseThatIsBeingFilledHasNoFirstHeartbeat(t *testing.T) {
 	require.NoError(t, schema.Migrate(t.Context(), db, schema.Access))
 	var filled atomic.Bool
 	log := new(testkit.Log)
-	beats := &Heartbeats{DB: db, Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil)), Filled: filled.Load}
+	var looks atomic.Int64
+	isFilled := func() bool { looks.Add(1); return filled.Load() }
+	beats := &Heartbeats{DB: db, Now: time.Now, Log: slog.New(slog.NewTextHandler(log, nil)), Filled: isFilled}
 	run := func() (end func()) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -406,7 +408,9 @@ func TestADatabaseThatIsBeingFilledHasNoFirstHeartbeat(t *testing.T) {
 	}
 	end := run()
 	require.Eventually(t, func() bool { return beats.Failure() == "the writer is filling it" }, time.Minute, time.Millisecond)
+	before, since := looks.Load(), time.Now()
 	time.Sleep(3 * fillPause)
+	require.LessOrEqual(t, looks.Load()-before, 2*int64(time.Since(since)/fillPause)+5, "it is not looked at without a pause")
 	require.Zero(t, newest())
 	filled.Store(true)
 	require.Eventually(t, func() bool { return newest() > 0 && beats.Failure() == "" }, time.Minute, time.Millisecond)
@@ -416,11 +420,19 @@ func TestADatabaseThatIsBeingFilledHasNoFirstHeartbeat(t *testing.T) {
 	}
 	require.NotContains(t, log.String(), "level=ERROR")
 
-	before := newest()
+	written := newest()
 	filled.Store(false)
 	end = run()
-	require.Eventually(t, func() bool { return newest() > before }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return newest() > written }, time.Minute, time.Millisecond)
 	end()
+
+	// While it is filled, it is asked for the heartbeat of another writer as often as one is written.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := make(chan time.Time, 1)
+	tick <- time.Now()
+	beats.awaitFilled(ctx, tick)
+	require.NoError(t, ctx.Err())
 }
 
 // TestATokenThatIsRefusedLaterIsNamed: the primary was down before, which is not why there is no heartbeat now.
