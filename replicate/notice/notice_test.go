@@ -804,7 +804,14 @@ func TestTheTimeOfANoticeIsInUTC(t *testing.T) {
 
 // TestAKeyWhoseEndIsChangedIsToldOfAgain: its owner was told another day.
 func TestAKeyWhoseEndIsChangedIsToldOfAgain(t *testing.T) {
-	o := noticetest.New(t, byWebhook)
+	o, commits := noticetest.New(t), 0
+	o.Configure(func(c *notice.Config) {
+		c.Commit = func(ctx context.Context, change func(context.Context, *sql.Tx, int64) error) error {
+			commits++
+			return o.Commit(ctx, change)
+		}
+	})
+	o.Open(byWebhook)
 	o.SetWebhook(1, "https://example.com", 0, "")
 	hook := o.Webhook(1)
 	for days := range 3 {
@@ -812,6 +819,7 @@ func TestAKeyWhoseEndIsChangedIsToldOfAgain(t *testing.T) {
 		require.Equal(t, []string{notice.KeyEnding}, o.Look(hook), days)
 		o.Now = o.Now.Add(time.Second)
 		require.Empty(t, o.Look(hook), "once")
+		require.Equal(t, days+1, commits, "a look without news leaves the ledger alone")
 	}
 }
 
