@@ -113,6 +113,15 @@ func TestKeysOfPastDaysAreForgotten(t *testing.T) {
 	require.NotNil(t, acknowledged(edge, past))
 	acknowledged(edge, past)
 	require.Zero(t, edge.leases.keys.len())
+
+	other, _ := granted(t, 5)
+	today := syncproto.Day(past)
+	for id := range other.leases.keys.all() {
+		other.leases.park(notFoundPool(id, today), lease{window: today, granted: 5})
+	}
+	acknowledged(other, past)
+	acknowledged(other, past)
+	require.Equal(t, 1, other.leases.keys.len(), "it has a lease of another day")
 }
 
 // TestASweepLooksAtAFewAccountsAtATime, and at all of them in ten minutes.

@@ -76,6 +76,9 @@ func TestMalformedRecordsAreRefused(t *testing.T) {
 
 	void := []byte{recordVoid, 1, 'r', 0}
 	require.ErrorIs(t, New(&recordLog{}).ReplayID(void[:2]), syncproto.ErrMalformed)
+	edge, log := granted(t, 1)
+	edge.logVoid("r", &entry{account: 1, at: start, outcome: charge.Found, endpoint: charge.LLPs})
+	require.ErrorIs(t, New(&recordLog{}).Replay(log.records[len(log.records)-1]), syncproto.ErrMalformed, "a void of no key")
 	for _, short := range []func(e *syncproto.Encoder){
 		func(e *syncproto.Encoder) { e.Text(string(make([]byte, 15))); e.Text(string(make([]byte, 16))) },
 		func(e *syncproto.Encoder) { e.Text(string(make([]byte, 16))); e.Text(string(make([]byte, 15))) },
