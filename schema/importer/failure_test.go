@@ -33,6 +33,7 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 		"a column missing": {"CIN,CompanyName\n" + rowA, "its columns are CIN, CompanyName; nearest are companies, which also need companystatus"},
 		"a list of new companies": {"CIN,COMPANY NAME,STATE,PAIDUP CAPITAL,REGISTERED OFFICE ADDRESS,EMAIL\nU55101GA2006PTC900001,A,Goa,1,X,a@example.com\n",
 			"nearest are companies, which also need companystatus"},
+		"appointments without dates":    {"cin,din,designation\nU55101GA2006PTC900001,12,Director\n", "nearest are appointments, which also need appointmentdate"},
 		"a key alone":                   {"CIN,x\n1,2\n", "nearest are companies, which also need companyname and companystatus"},
 		"a cut gzip":                    {gzipped(headerA + rowA)[:60], "the file is cut off: fetch it again"},
 		"only a header":                 {headerA, "holds a header and no row"},

@@ -120,6 +120,24 @@ func TestAWideRowIsSoonKnownToBeNoHeader(t *testing.T) {
 	}
 }
 
+// TestSwappedCapitalsEndTheRun of 20 companies, as the document says, and not that of fewer.
+func TestSwappedCapitalsEndTheRun(t *testing.T) {
+	for rows, want := range map[int]string{fewestRows - 1: "", fewestRows: "are the columns AuthorizedCap and PaidupCapital swapped?"} {
+		text := "CIN,CompanyName,CompanyStatus,AuthorizedCap,PaidupCapital,CompanyRegistrationDate,RegisteredOfficeAddress\n"
+		for i := range rows {
+			text += fmt.Sprintf("U55101GA2006PTC%06d,A%d LIMITED,Active,500000,600000,2006-02-23,\n", i, i)
+		}
+		out := newOutlet(0, func() int64 { return 0 }, func(*Batch) error { return nil })
+		s, err := newSheet(strings.NewReader(text), "2025-01-01", out, NewOffices())
+		require.NoError(t, err)
+		if err = s.run(); want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, want)
+		}
+	}
+}
+
 // TestAFewRoundedAmountsEndNoRun: the others of the file are whole.
 func TestAFewRoundedAmountsEndNoRun(t *testing.T) {
 	for whole, want := range map[int]string{100: "its amounts are rounded, as 5.00E+05 in AuthorizedCapital", 250: ""} {

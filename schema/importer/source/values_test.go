@@ -170,6 +170,16 @@ func TestTheZerosOfFormulasAreNoValues(t *testing.T) {
 	require.True(t, (&sheet{dates: d}).isLikeDate("00.00.0000"))
 }
 
+func TestYesAndNo(t *testing.T) {
+	for want, texts := range [][]string{{"Unlisted", "Not listed", "no", "N", "FALSE", "0"}, {"Listed", "Yes", "y", "true", "1"}} {
+		for _, s := range texts {
+			got, err := parseFlag(s)
+			require.NoError(t, err, s)
+			require.Equal(t, record.NumberOf(int64(want)), got, s)
+		}
+	}
+}
+
 // TestWordsForNoValue are none in every column.
 func TestWordsForNoValue(t *testing.T) {
 	for _, s := range []string{"Not Applicable", "NOT KNOWN", "Unknown", "Not disclosed", "not specified", "(blank)", "Not Applicable      ", "Unknown             ", "NA                  "} {
