@@ -165,10 +165,7 @@ func (w *secure) shutdown(ctx context.Context) error {
 	if err = errors.Join(err, w.of.settle(ctx)); err != nil {
 		return err
 	}
-	if err = w.http2.Shutdown(ctx); errors.Is(err, net.ErrClosed) {
-		return nil // the listener
-	}
-	return err
+	return w.http2.Shutdown(ctx)
 }
 
 // settle waits for settleTime, and until no lookup is in flight or ctx is done.
