@@ -66,6 +66,9 @@ func TestAConnectionToAReplacedFileIsClosed(t *testing.T) {
 	path := s.config.Path
 	c, err := s.acquire(t.Context())
 	require.NoError(t, err)
+	idle, err := s.acquire(t.Context())
+	require.NoError(t, err)
+	s.release(idle, nil)
 	require.NoError(t, os.Rename(path, path+".before"))
 	require.True(t, s.Replaced(), "there is none")
 	other, err := sqlite3.Open(path)

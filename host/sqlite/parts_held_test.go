@@ -67,6 +67,7 @@ func TestAHoldWithoutAllConnectionsHoldsNothing(t *testing.T) {
 	s.config.Timeout = timeout
 	require.False(t, held || s.held.Load())
 	require.Len(t, s.tokens, 1, "that of the one in use")
+	s.config.Timeout = time.Minute
 	s.release(c, sqlite3.IOERR)
 	require.NoError(t, os.Rename(s.config.Path, s.config.Path+".away"))
 	held, err = s.hold(t.Context())

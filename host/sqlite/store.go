@@ -332,7 +332,7 @@ func (s *Store) Refresh() error {
 		return fmt.Errorf("refresh database: %w", err)
 	}
 	s.mu.Lock()
-	if s.closed || os.SameFile(info, s.file) {
+	if os.SameFile(info, s.file) {
 		s.mu.Unlock()
 		return nil
 	}
