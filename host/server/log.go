@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -86,7 +87,7 @@ func traceparent(values []string) string {
 // the log: while its destination hangs, such as a pipe that nobody reads, lines wait in memory, and those beyond
 // a few megabytes are dropped. It is safe for concurrent use.
 type LogBuffer struct {
-	// Lost, if set, is called with the number of dropped lines, once those before them are written.
+	// Lost, if set, is called with the number of lines that were dropped or could not be written, once a write succeeds again.
 	Lost func(lines int64)
 
 	to      io.Writer
@@ -95,7 +96,8 @@ type LogBuffer struct {
 	waiting []byte    // lines to write next
 	spare   []byte    // the buffer that waiting then gets
 	writing *logWrite // the write under way, or nil
-	lost    int64     // lines dropped since the last write
+	lost    int64     // lines dropped since the last write that succeeded
+	torn    bool      // the last line was written in part, as on a disk that became full
 }
 
 // logWrite is one write of lines.
@@ -164,11 +166,23 @@ func (b *LogBuffer) Flush() error {
 func (b *LogBuffer) begin() *logWrite {
 	lines, w := b.waiting, &logWrite{done: make(chan struct{})}
 	b.waiting, b.spare, b.writing = b.spare[:0], nil, w
+	torn := b.torn
 	go func() {
-		_, w.err = b.to.Write(lines)
+		written := 0
+		if torn {
+			_, w.err = b.to.Write([]byte{'\n'}) // so that the next line is whole
+		}
+		if w.err == nil {
+			written, w.err = b.to.Write(lines)
+			torn = written > 0 && lines[written-1] != '\n'
+		}
 		b.mu.Lock()
-		lost := b.lost
-		b.lost, b.writing = 0, nil
+		b.torn, b.writing = torn, nil
+		b.lost += int64(bytes.Count(lines[written:], []byte{'\n'}))
+		var lost int64
+		if w.err == nil {
+			lost, b.lost = b.lost, 0
+		}
 		if cap(lines) <= 2*maxBufferedBytes {
 			b.spare = lines[:0]
 		}
