@@ -39,6 +39,9 @@ func TestClocksAreComparedToTheSecond(t *testing.T) {
 		e := exam()
 		e.clock(&answer{date: e.Now().Add(ahead), asked: e.Now()})
 		require.Equal(t, want, e.Findings[0].Level, "%v: %v", ahead, e.Findings)
+		if side := map[bool]string{true: "1h0m0s ahead of", false: "59m59s behind"}[ahead > 0]; ahead.Abs() == time.Hour {
+			require.Contains(t, e.Findings[0].Found, "the writer's clock is "+side+" this machine's")
+		}
 	}
 }
 

@@ -133,7 +133,11 @@ func (e *Exam) clock(a *answer) {
 	}
 	skew = skew.Round(time.Millisecond)
 	if skew.Abs() > maxSkew {
-		e.Wrong("clock", "compare date -u on both machines, and mend NTP on the one that is wrong (timedatectl)", "the writer's clock is %v ahead of this machine's (more than %v either way keeps an edge from serving)", skew, maxSkew)
+		side := "ahead of"
+		if skew < 0 {
+			side = "behind"
+		}
+		e.Wrong("clock", "compare date -u on both machines, and mend NTP on the one that is wrong (timedatectl)", "the writer's clock is %v %s this machine's (more than %v either way keeps an edge from serving)", skew.Abs(), side, maxSkew)
 		return
 	}
 	e.OK("clock", "it agrees with the writer's to the second")
