@@ -1066,7 +1066,7 @@ func TestRowsThatWereSplitAtSemicolonsAreReadAsTheyWere(t *testing.T) {
 	require.EqualValues(t, 2, f.New, f.First)
 	require.Equal(t, want.rows("SELECT * FROM company ORDER BY cin"), w.rows("SELECT * FROM company ORDER BY cin"))
 	w = newFixture(t)
-	f = w.text("2025-05-05", "CompanyName,CIN,CompanyStatus;\n\"A, B LIMITED\",U55101GA2006PTC900001,Active;\n")
+	f = w.text("2025-05-05", "CompanyName,CIN,CompanyStatus,Company Class;\n\"A, B LIMITED\",U55101GA2006PTC900001,Active,Other;\n")
 	require.Empty(t, f.Rejected)
-	require.Equal(t, "A, B LIMITED|ACTIVE", w.row("SELECT company_name, status FROM company"), "a semicolon too many")
+	require.Equal(t, "A, B LIMITED|ACTIVE|Other", w.row("SELECT company_name, status, class FROM company"), "a semicolon too many")
 }

@@ -96,8 +96,11 @@ func (r *rowReader) next() (row, error) {
 // and puts a row with quotes in it in quotes. If it expects semicolons and a value has some, it splits the row there, and gives all rows,
 // which are then padded, the same number of semicolons.
 func withoutRowQuotes(text string, separator byte, isPadded bool) string {
-	if body, quoted := strings.CutPrefix(text, `"`); isPadded && (!quoted || closesField(body, ';')) {
-		return strings.TrimRight(strings.Join(splitFields(text, ';', nil), ";"), "; ")
+	if isPadded {
+		if body, quoted := strings.CutPrefix(text, `"`); !quoted || closesField(body, ';') {
+			text = strings.Join(splitFields(text, ';', nil), ";")
+		}
+		return strings.TrimRight(text, "; ")
 	}
 	if body, quoted := strings.CutPrefix(strings.TrimRight(text, " "), `"`); quoted && strings.HasSuffix(body, `"`) {
 		if end, _, _ := closingQuote(body, separator); end == len(body)-1 && strings.IndexByte(body, separator) >= 0 {
