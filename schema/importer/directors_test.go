@@ -140,6 +140,18 @@ func TestDirectorsListsOfAnInterruptedImportFollow(t *testing.T) {
 	require.Contains(t, w.lists()[1], "MADE-UP RAVI K\t")
 }
 
+// TestTheLastDayOfDatabasesEndsNothing: they want a day for what goes on.
+func TestTheLastDayOfDatabasesEndsNothing(t *testing.T) {
+	w := newFixture(t)
+	f := w.text("2025-05-05", "cin,din,appointment_date,cessation_date\nU55101GA2006PTC900001,1,2020-01-01,9999-12-31\n"+
+		"U55101GA2006PTC900001,2,2020-01-01,31-12-9999\nU55101GA2006PTC900001,3,2020-01-01,12/31/9999 00:00:00\n"+
+		"U55101GA2006PTC900001,4,2020-01-01,31-Dec-9999\nU55101GA2006PTC900001,5,2020-01-01,9999-12-30\n")
+	require.Equal(t, map[string]int64{"invalid date": 1}, f.Rejected)
+	require.Equal(t, []string{"-|-", "-|-", "-|-", "-|-"}, w.rows("SELECT cessation_date, cessation FROM appointment"))
+	w.text("2025-05-05", "llpin,name,joined_on,left_on\nABD-0345,A ONE,2020-01-01,9999-12-31\n")
+	require.Equal(t, "2020-01-01|-", w.row("SELECT joined_on, left_on FROM partner"))
+}
+
 // TestWhatStandsForNoValueEndsNothing: an appointment, or a partner's time, goes on.
 func TestWhatStandsForNoValueEndsNothing(t *testing.T) {
 	for _, none := range []string{"", "NULL", "nan", "None", `\N`, "-"} {

@@ -260,6 +260,16 @@ func (r *reading) date(s string) record.Value {
 	return r.check(v, err, s)
 }
 
+// end reads the day of an end. 31 December 9999 is none: databases that want a day there have it for what goes on.
+func (r *reading) end(s string) record.Value {
+	if strings.Contains(s, "9999") {
+		if last, err := r.dates.parse(strings.Replace(s, "9999", "1999", 1), 0); err == nil && last.Text == "1999-12-31" {
+			return record.Value{}
+		}
+	}
+	return r.date(s)
+}
+
 // past refuses a date of incorporation after the date of the files.
 func (r *reading) past(v record.Value) record.Value {
 	if v.Kind == record.Text && v.Text > r.dates.asOf {

@@ -264,9 +264,8 @@ func isWeekday(s string) bool {
 	return false
 }
 
-// emptyDates are dates that programs write for no date, such as the first days of calendars, spreadsheets and clocks, and the last one of
-// what has no end.
-var emptyDates = map[string]bool{"0001-01-01": true, "1899-12-30": true, "1899-12-31": true, "1900-01-01": true, "1970-01-01": true, "9999-12-31": true}
+// emptyDates are dates that programs write for no date, such as the first days of calendars, spreadsheets and clocks.
+var emptyDates = map[string]bool{"0001-01-01": true, "1899-12-30": true, "1899-12-31": true, "1900-01-01": true, "1970-01-01": true}
 
 // timeAfter returns where the time of day after a date begins, with its separator, a blank or T; 0 if there is none.
 // The separator comes after a digit, so the T of OCT is not one.
@@ -364,7 +363,7 @@ func (d dateReader) join(yearText, monthText, dayText string, hint int) (record.
 		}
 	}
 	date := formatDate(y, month, day)
-	if (y < firstYear || y > lastYear) && !emptyDates[date] || !isDay(y, month, day) {
+	if (y < firstYear && !emptyDates[date]) || y > lastYear || !isDay(y, month, day) {
 		return record.Value{}, errDate
 	}
 	return record.TextOf(date), nil

@@ -35,7 +35,7 @@ func takeAppointment(s *sheet) (record.Record, error) {
 		return record.Record{}, &rejection{"date as a designation", shown(given, 20)}
 	}
 	r := reading{dates: s.dates}
-	began, ended := r.date(r.of(s, fieldDate)), r.date(r.of(s, fieldEnd))
+	began, ended := r.date(r.of(s, fieldDate)), r.end(r.of(s, fieldEnd))
 	s.likely.noteEnd(began, ended)
 	return appointment(cin, din, s.get(fieldDesignation), began, ended, s.get(fieldReason)), r.err
 }
@@ -73,7 +73,7 @@ func takePartner(s *sheet) (record.Record, error) {
 	}
 	r := reading{dates: s.dates}
 	name := r.name(s.get(fieldName))
-	joined, left := r.date(r.of(s, fieldDate)), r.date(r.of(s, fieldEnd))
+	joined, left := r.date(r.of(s, fieldDate)), r.end(r.of(s, fieldEnd))
 	s.likely.noteEnd(joined, left)
 	status, err := partnerStatus(s.get(fieldStatus))
 	r.check(status, err, r.of(s, fieldStatus))

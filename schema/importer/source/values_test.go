@@ -136,7 +136,7 @@ func TestADateToComeTellsTheOrder(t *testing.T) {
 
 func TestEmptyDatesOfPrograms(t *testing.T) {
 	d := dateReader{asOf: "2025-01-01"}
-	for _, in := range []string{"1899-12-30", "01-01-1900", "1/1/1970", "1970-01-01T00:00:00Z", "0001-01-01", "01/01/0001 00:00:00", "0001-01-01T00:00:00Z", "01-Jan-0001", "9999-12-31", "12/31/9999", "31-Dec-9999"} {
+	for _, in := range []string{"1899-12-30", "01-01-1900", "1/1/1970", "1970-01-01T00:00:00Z", "0001-01-01", "01/01/0001 00:00:00", "0001-01-01T00:00:00Z", "01-Jan-0001"} {
 		got, err := d.parse(in, 2019)
 		require.NoError(t, err, in)
 		require.Equal(t, record.Value{}, got, in)
