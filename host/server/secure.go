@@ -120,7 +120,9 @@ func (w *secure) handshake(ctx context.Context, conn net.Conn) {
 		w.of.streamError("inadequate_security")
 		_ = secured.Close()
 	default:
-		w.toHTTP2.give(newStreams(secured, unreadHeaders*w.of.config.MaxHeaderBytes))
+		s := newStreams(secured, unreadHeaders*w.of.config.MaxHeaderBytes)
+		s.patience = patienceOf(w.of.config.ReadHeaderTimeout)
+		w.toHTTP2.give(s)
 	}
 }
 

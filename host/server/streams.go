@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"net"
 	"net/http"
 	"strings"
@@ -30,6 +31,9 @@ type streams struct {
 	begun bool // the preface was passed on
 	ended bool // the rest is discarded
 	long  bool // the last header took more than keptBytes
+
+	patience time.Duration // how long the rest of a header may take
+	until    time.Time     // when that has to be there; zero if nothing is missing
 
 	decoder *hpack.Decoder
 	fields  []hpack.HeaderField
@@ -72,10 +76,15 @@ var (
 )
 
 func newStreams(conn net.Conn, limit int) *streams {
-	s := &streams{Conn: conn, limit: limit, counted: countedOf(conn), spare: frameBurst}
+	s := &streams{Conn: conn, limit: limit, counted: countedOf(conn), spare: frameBurst, patience: patienceOf(DefaultReadHeaderTimeout)}
 	s.decoder = hpack.NewDecoder(tableBytes, s.keep)
 	s.makeWriters()
 	return s
+}
+
+// patienceOf is how long the rest of a header may take. A client that is held up can't hurry.
+func patienceOf(readHeaderTimeout time.Duration) time.Duration {
+	return readHeaderTimeout + longestHolds
 }
 
 func (s *streams) makeWriters() {
@@ -163,6 +172,18 @@ func (s *streams) fill(n int) error {
 	return nil
 }
 
+// fillInTime is fill for the rest of a header. All of it has to come within patience: it takes memory, and a connection
+// waits longer for its next request.
+func (s *streams) fillInTime(n int) error {
+	if len(s.raw) < n && s.until.IsZero() {
+		s.until = time.Now().Add(s.patience)
+		if err := s.Conn.SetReadDeadline(s.until); err != nil {
+			return err
+		}
+	}
+	return s.fill(n)
+}
+
 // forward passes on the next n bytes, of which not all may have arrived.
 func (s *streams) forward(n int) {
 	s.used = min(n, len(s.raw))
@@ -175,6 +196,13 @@ func frameLength(raw []byte) int { return int(raw[0])<<16 | int(raw[1])<<8 | int
 // header reads a HEADERS frame with those that continue it, and makes the header ready.
 func (s *streams) header() error {
 	block, used, err := s.readBlock()
+	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() && !s.until.IsZero() {
+		block, used, err = nil, len(s.raw), nil
+	}
+	if !s.until.IsZero() {
+		s.until = time.Time{}
+		_ = s.Conn.SetReadDeadline(s.until)
+	}
 	if err != nil {
 		return err
 	}
@@ -206,7 +234,7 @@ func streamOf(raw []byte) uint32 {
 func (s *streams) readBlock() (block []byte, used int, err error) {
 	stream := streamOf(s.raw)
 	for {
-		if err := s.fill(used + frameHeaderBytes); err != nil {
+		if err := s.fillInTime(used + frameHeaderBytes); err != nil {
 			return nil, 0, err
 		}
 		frame := s.raw[used:]
@@ -215,7 +243,7 @@ func (s *streams) readBlock() (block []byte, used int, err error) {
 		if !expected || length > frameBytes || used+length > blockFactor*s.limit {
 			return nil, used, nil
 		}
-		if err := s.fill(used + frameHeaderBytes + length); err != nil {
+		if err := s.fillInTime(used + frameHeaderBytes + length); err != nil {
 			return nil, 0, err
 		}
 		payload := s.raw[used+frameHeaderBytes:][:length]
@@ -284,7 +312,7 @@ func (s *streams) encode(first http2.FrameHeader, fields []hpack.HeaderField) {
 }
 
 // end makes ready a frame for which net/http ends the connection with an error, since nothing can be read after a
-// header that can't be decoded.
+// header that can't be decoded, or has not come.
 func (s *streams) end() {
 	s.ended = true
 	s.ready = []byte{0, 0, 0, byte(http2.FrameHeaders), byte(http2.FlagHeadersEndHeaders), 0, 0, 0, 0}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,8 @@ func (c *sentBy) Read(p []byte) (int, error) {
 	}
 	return c.from.Read(p)
 }
+
+func (c *sentBy) SetReadDeadline(time.Time) error { return nil }
 
 // sent writes what a client sends: the preface, and frames.
 func sent(write func(*http2.Framer, func(fields ...string) []byte)) []byte {
@@ -251,4 +254,33 @@ func TestALengthThatIsSaidOftenCostsNoMore(t *testing.T) {
 		return least
 	}
 	require.Less(t, took(8000), 40*took(800), "a hundred times as long for ten times as many")
+}
+
+// TestAHeaderThatDoesNotEndIsNotWaitedFor as long as the next request is: what came of it takes up to 256 KB. It may be slow.
+func TestAHeaderThatDoesNotEndIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, conn := net.Pipe()
+		defer client.Close()
+		header := func(stream uint32, ends bool) []byte {
+			return sent(func(f *http2.Framer, h func(...string) []byte) {
+				_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: h(wellFormedHeader...), EndStream: true, EndHeaders: ends})
+			})
+		}
+		end := sent(func(f *http2.Framer, _ func(...string) []byte) { _ = f.WriteContinuation(1, true, nil) })[len(http2.ClientPreface):]
+		go func() {
+			client.Write(header(1, false))
+			time.Sleep(DefaultReadHeaderTimeout)
+			client.Write(end)
+			time.Sleep(DefaultIdleTimeout)
+			client.Write(header(3, false)[len(http2.ClientPreface):])
+		}()
+		began := time.Now()
+		s := newStreams(conn, 1<<20)
+		for piece := make([]byte, 1<<10); !s.ended; {
+			_, err := s.Read(piece)
+			require.NoError(t, err)
+		}
+		require.EqualValues(t, 1, s.newest, "the first one came to its end")
+		require.Equal(t, DefaultReadHeaderTimeout+DefaultIdleTimeout+DefaultReadHeaderTimeout+longestHolds, time.Since(began))
+	})
 }
