@@ -178,7 +178,7 @@ func awaitMetric(t *testing.T, w *writer.Writer, pattern string) {
 	require.Eventually(t, func() bool {
 		_, _, metrics := ask(t, w, "GET", "/metrics", "")
 		return line.MatchString(metrics)
-	}, 8*time.Second, time.Millisecond, pattern)
+	}, time.Minute, time.Millisecond, pattern)
 }
 
 // lockedBuffer is a buffer for several goroutines.
