@@ -16,11 +16,11 @@ import (
 func misuse(err error) error {
 	advice, isSearched := "see regedge --help", false
 	var parse *kong.ParseError
+	var command *kong.Node
 	if errors.As(err, &parse) && parse.Context != nil {
-		err = unknownCommand(err, parse.Context)
+		command, err = unknownCommand(err, parse.Context)
 	}
-	if parse != nil && parse.Context != nil && parse.Context.Selected() != nil {
-		command := parse.Context.Selected()
+	if command != nil {
 		advice = "see " + command.FullPath() + " --help"
 		isSearched = slices.ContainsFunc(command.Flags, func(f *kong.Flag) bool { return f.Name == "search" })
 	}
@@ -48,19 +48,25 @@ func misuse(err error) error {
 // negativeNumber matches kong's error about a negative number where it expects a flag.
 var negativeNumber = regexp.MustCompile(`^unknown flag -[0-9]`)
 
-// unknownCommand returns err, or what takes its place when a word stands where a command is expected. Kong calls it an
-// argument, and suggests commands of that place that are written almost so: not DEV for dev, and not invite for account invite.
-func unknownCommand(err error, line *kong.Context) error {
-	at := line.Selected()
+// unknownCommand returns err, or what takes its place when a word stands where a command is expected, and the command or group
+// whose help says more, or nil. Kong calls such a word an argument, and suggests commands of that place that are written almost
+// so: not DEV for dev, and not invite for account invite.
+func unknownCommand(err error, line *kong.Context) (*kong.Node, error) {
+	selected := line.Selected()
+	at := selected
 	switch {
 	case at == nil:
 		at = line.Model.Node
 	case at.Parent != nil && at.Parent.DefaultCmd == at && !slices.Contains(line.Args, at.Name): // as in doctor edgy
 		at = at.Parent
+		at.DefaultCmd = nil // else kong looks at no other
+		if again, failed := kong.Trace(line.Kong, line.Args); failed == nil && again.Error != nil && strings.HasPrefix(again.Error.Error(), err.Error()) {
+			err, selected = again.Error, at
+		}
 	}
 	word, found := strings.CutPrefix(err.Error(), "unexpected argument ")
 	if !found || len(at.Children) == 0 {
-		return err
+		return selected, err
 	}
 	word, similar, _ := strings.Cut(word, ", did you mean ")
 	if named := commandsNamed(at, word); len(named) > 0 && len(named) < 4 {
@@ -69,7 +75,7 @@ func unknownCommand(err error, line *kong.Context) error {
 	if similar != "" {
 		similar = ", did you mean " + similar
 	}
-	return fmt.Errorf("unknown command %s%s", word, similar)
+	return selected, fmt.Errorf("unknown command %s%s", word, similar)
 }
 
 // commandsNamed returns the commands in a group that have a name in other letters, or, without one, those below it.
