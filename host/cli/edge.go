@@ -156,15 +156,11 @@ func (f *edgeFlags) logger(m *Main, text bool, closers *service.Closers) (*slog.
 	outliveReader()
 	buffer := server.NewLogBuffer(m.Stderr)
 	closers.Add(flushed(buffer))
-	options := &slog.HandlerOptions{Level: slog.LevelInfo}
+	level := slog.LevelInfo
 	if f.Log == "errors" {
-		options.Level = slog.LevelWarn
+		level = slog.LevelWarn
 	}
-	var lines slog.Handler = slog.NewJSONHandler(buffer, options)
-	if text {
-		lines = slog.NewTextHandler(buffer, options)
-	}
-	log := slog.New(lines)
+	log := newLog(buffer, level, text)
 	tellLost(buffer, log)
 	return log, service.Service{Name: "log", Run: func(ctx context.Context) error {
 		buffer.Run(ctx, logFlush)
@@ -199,7 +195,7 @@ func tellLost(buffer *server.LogBuffer, log *slog.Logger) {
 func (m *Main) logLines() *slog.Logger {
 	outliveReader()
 	buffer := server.NewLogLines(m.Stderr)
-	log := slog.New(slog.NewJSONHandler(buffer, nil))
+	log := newLog(buffer, slog.LevelInfo, false)
 	tellLost(buffer, log)
 	return log
 }

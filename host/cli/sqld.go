@@ -79,7 +79,7 @@ func (f *sqldFlags) run(ctx context.Context, m *Main, name string, config sqld.C
 	defer func() { err = errors.Join(err, closers.Close()) }()
 	config.Log = m.passedOn(&closers)
 	config.Traffic = new(sqld.Traffic)
-	log := slog.New(slog.NewJSONHandler(config.Log, nil))
+	log := newLog(config.Log, slog.LevelInfo, false)
 	config.Bound = func(l net.Listener) net.Listener { return server.Bound(l, log) }
 	services := []service.Service{{Name: name, Run: (&sqld.Server{Config: config}).Run}}
 	listener, err := m.listenForMetrics(f.Metrics, &closers)
