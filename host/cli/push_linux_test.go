@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"regedge/host/hint"
 	"regedge/internal/testkit"
 	"regedge/internal/testkit/sqldtest"
 	"regedge/replicate/registry/sqld"
@@ -332,6 +334,23 @@ func TestAFullDiskIsNamedWithWhatToDo(t *testing.T) {
 		require.Equal(t, exitFailure, code, said)
 		require.Contains(t, said, "or name another directory with --data", size)
 	}
+}
+
+// TestADiskThatAPrimaryCannotWriteToIsNamedSo: nobody's rights were wrong.
+func TestADiskThatAPrimaryCannotWriteToIsNamedSo(t *testing.T) {
+	dir, resize := small(t, "8k")
+	_, err := newLink(dir, "link")
+	require.ErrorIs(t, err, unix.ENOSPC)
+	require.Equal(t, "make room on the disk of "+dir+": for bytes (df) or for files (df -i)", hint.Of(err))
+	resize("1m")
+	link, err := newLink(dir, "link")
+	require.NoError(t, err)
+	require.FileExists(t, link.Key)
+	require.NoError(t, unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	_, err = newLink(dir, "link")
+	require.ErrorIs(t, err, unix.EROFS)
+	require.Contains(t, hint.Of(err), "can't be written to: dmesg says why")
+	require.Equal(t, "let the user that this runs as write to d", hint.Of(unwritable(fs.ErrPermission, "d")))
 }
 
 // TestAPushToAFullDiskSaysWhichAndGoesOn once there is room: the disk of the snapshots, and the primary's.

@@ -112,7 +112,7 @@ func (c *replicaCommand) reads(m *Main) (*sqld.Reads, error) {
 	}
 	keyFile, token, err := pki.ReadLink(filepath.Join(c.Dir, "link"), m.Now)
 	if err != nil {
-		return nil, hint.With(err, "let the user that this runs as write to %s", c.Dir)
+		return nil, unwritable(err, c.Dir)
 	}
 	return &sqld.Reads{KeyFile: keyFile, Token: token, Admit: admit}, nil
 }

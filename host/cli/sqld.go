@@ -67,9 +67,20 @@ func newLink(dir, folder string) (*sqld.TLSFiles, error) {
 	link := new(sqld.TLSFiles)
 	var err error
 	if link.CA, link.Cert, link.Key, err = pki.Link(filepath.Join(dir, folder)); err != nil {
-		return nil, hint.With(err, "let the user that this runs as write to %s", dir)
+		return nil, unwritable(err, dir)
 	}
 	return link, nil
+}
+
+// unwritable adds a hint to an error about a file that could not be written to in a service's directory.
+func unwritable(err error, dir string) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return hint.With(err, "make room on the disk of %s: for bytes (df) or for files (df -i)", dir)
+	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EIO):
+		return hint.With(err, "the disk of %s can't be written to: dmesg says why, if it was not meant", dir)
+	}
+	return hint.With(err, "let the user that this runs as write to %s", dir)
 }
 
 // run runs sqld until ctx is done, and serves metrics, if enabled. They show when the certificates expire,
