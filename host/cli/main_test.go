@@ -380,7 +380,9 @@ func TestAWriterThatHangsIsExplained(t *testing.T) {
 	late.Err = &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
 	require.Contains(t, hint.Of(o.explain(late)), "no machine answers there")
 	late.Err = io.EOF
-	require.Contains(t, hint.Of(o.explain(late)), "is it another service")
+	require.Contains(t, hint.Of(o.explain(late)), "run the command again. Else is it another service", "as a writer that is stopping ends it")
+	late.Err = errors.New("malformed HTTP response")
+	require.Contains(t, hint.Of(o.explain(late)), "does not answer as a writer does: is it another service")
 }
 
 // TestANameServerThatHangsIsExplained: neither the writer nor the registry was

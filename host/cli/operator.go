@@ -101,6 +101,9 @@ func (o *operator) explain(err error) error {
 		return hint.With(err, "%s takes connections and does not answer: does the writer hang, or its ledger's disk or server? On its machine: regedge doctor, and curl %s/readyz", o.Writer, strings.TrimSuffix(o.Writer, "/"))
 	case errors.As(err, &refused):
 		return hint.With(err, "is a writer (or regedge dev) running at %s? Set --writer or REGEDGE_WRITER", o.Writer)
+	case errors.Is(err, io.EOF): // also before the request was sent
+		return hint.With(err, "%s ended the connection: if the writer has just stopped, or its machine is overloaded, run the command again. Else is it another service, or should the address begin with %s?",
+			o.Writer, otherScheme(o.Writer))
 	case errors.As(err, &asked):
 		return hint.With(err, "what listens at %s does not answer as a writer does: is it another service, or should the address begin with %s? Set --writer or REGEDGE_WRITER",
 			o.Writer, otherScheme(o.Writer))
