@@ -830,6 +830,14 @@ func TestRowsThatMayBeCutOffAreTold(t *testing.T) {
 	}
 }
 
+// TestAPincodeInAnotherFormOfAddressIsCounted, since it is lost.
+func TestAPincodeInAnotherFormOfAddressIsCounted(t *testing.T) {
+	for end, lost := range map[string]int64{"403516-IN": 1, "403516 (GOA)']": 1, "403516-India": 0, "000000-India": 0, "India": 0, "Flat 401-404": 0} {
+		w := newFixture(t)
+		require.Equal(t, lost, w.text("2025-05-05", headerA+strings.Replace(rowA, "403516-India", end, 1)).Unread["pincode"], end)
+	}
+}
+
 // TestTextsThatMayBeCutOffAreTold, where they are too few to refuse the file.
 func TestTextsThatMayBeCutOffAreTold(t *testing.T) {
 	for shown, cutOff := range map[int]string{9: "", 15: `15 texts in CompanyName after 50 characters, as "…S COMPANY OF THE BEACH AT CALANGUTE LIMO"`} {

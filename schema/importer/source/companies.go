@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -120,13 +121,15 @@ func (s *sheet) email(text string) record.Value {
 }
 
 // address reads the column of the address and, for what it lacks, the columns of city and pincode. A number at the
-// pincode's place, or a text in its column, that is not a pincode is counted, and so is a city without a letter.
+// pincode's place, or a text in its column, that is not a pincode is counted, so is one near the end of an address in another form, and so is
+// a city without a letter.
 func (s *sheet) address() address {
 	text := s.get(fieldAddress)
 	s.likely.noteAddress(text)
 	a := parseAddress(text)
 	pincode := pincodeOf(s.get(fieldPincode))
-	if a.oddPincode || pincode.Kind == record.Null && !isNone(s.get(fieldPincode)) && !isZero(s.get(fieldPincode)) {
+	isLost := a.pincode.Kind == record.Null && pincode.Kind == record.Null && endsInPincode.MatchString(text)
+	if a.oddPincode || isLost || pincode.Kind == record.Null && !isNone(s.get(fieldPincode)) && !isZero(s.get(fieldPincode)) {
 		s.out.note("pincode")
 	}
 	a.pincode = orElse(a.pincode, pincode)
@@ -138,6 +141,9 @@ func (s *sheet) address() address {
 	}
 	return a
 }
+
+// endsInPincode matches a text with what may be a pincode near its end. In the official files it was read from all of these.
+var endsInPincode = regexp.MustCompile(`(^|\D)[1-9]\d{5}\D{0,10}$`)
 
 // addDistrict reads the column of the district where the address names none in its place. One that the table lacks is counted if there is no
 // pincode either.
