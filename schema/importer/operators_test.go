@@ -838,6 +838,19 @@ func TestAPincodeInAnotherFormOfAddressIsCounted(t *testing.T) {
 	}
 }
 
+// TestValuesInQuotesOfTheirOwnAreReadWithout: the list was exported twice.
+func TestValuesInQuotesOfTheirOwnAreReadWithout(t *testing.T) {
+	w := newFixture(t)
+	fields := strings.Split(strings.TrimSuffix(strings.ReplaceAll(rowA, `"`, ""), "\n"), ",")
+	at := len(fields) - strings.Count(headerA, ",") + 8 // the last comma of the address
+	fields = append(append(fields[:9:9], strings.Join(fields[9:at+1], ",")), fields[at+1:]...)
+	f := w.text("2025-05-05", headerA+`"""`+strings.Join(fields, `""","""`)+`"""`+"\n")
+	require.EqualValues(t, 1, f.New, f.First)
+	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
+	w.text("2025-05-06", headerA+strings.Replace(rowA, "MADE-UP RESORTS   PRIVATE LIMITED", `"""A"" AND ""B"""`, 1))
+	require.Equal(t, `"A" AND "B"`, w.row("SELECT company_name FROM company"))
+}
+
 // TestTextsThatMayBeCutOffAreTold, where they are too few to refuse the file.
 func TestTextsThatMayBeCutOffAreTold(t *testing.T) {
 	for shown, cutOff := range map[int]string{9: "", 15: `15 texts in CompanyName after 50 characters, as "…S COMPANY OF THE BEACH AT CALANGUTE LIMO"`} {

@@ -279,7 +279,8 @@ func (s *sheet) fits() bool {
 	return true
 }
 
-// get returns a field of the current row, percent-decoded, without entities, the blanks around it and the mark of a text; "" if the file
+// get returns a field of the current row, percent-decoded, without entities, the blanks around it, the mark of a text, and quotes around all of it, as a list has that was
+// exported twice; "" if the file
 // has no such column or the row lacks it. The formula ="text", which makes a spreadsheet keep text unchanged, is read as
 // that text.
 func (s *sheet) get(f field) string {
@@ -290,6 +291,9 @@ func (s *sheet) get(f field) string {
 	value = strings.TrimSpace(value)
 	if s.hasMark(value) {
 		value = value[1:]
+	}
+	if len(value) > len(`""`) && value[0] == '"' && strings.IndexByte(value[1:], '"') == len(value)-2 {
+		value = value[1 : len(value)-1]
 	}
 	if len(value) > len(`=""`) && value[0] == '=' && value[1] == '"' && value[len(value)-1] == '"' {
 		text := value[2 : len(value)-1]
