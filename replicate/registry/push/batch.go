@@ -23,9 +23,14 @@ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?1)`
 	putTerms = `INSERT INTO search_index (rowid, terms) SELECT value ->> 0, value ->> 1 FROM json_each(?1)`
 )
 
-// statementKeys is the most keys whose records one statement writes: sqld takes no argument beyond 4 MiB, and a company
-// or the terms of a name have some 400 to 900 bytes.
-const statementKeys = 2000
+const (
+	// statementKeys is the most keys whose records one statement writes: a company or the terms of a name have some 400
+	// to 900 bytes.
+	statementKeys = 2000
+	// statementBytes is the most bytes of rows that a statement writes, if they are of several records: sqld takes no argument
+	// beyond 4 MiB. The appointments of 2,000 listed companies may have more.
+	statementBytes = 2 << 20
+)
 
 // statements are the statements that write a batch, without the claim.
 func (p *pusher) statements(ctx context.Context, batch []change) ([]libsql.Statement, error) {
@@ -61,23 +66,43 @@ func (p *pusher) recordStatements(ctx context.Context, k kind, batch []change) (
 	for _, held := range content.Tables[k] {
 		t := table(held)
 		for part := range chunks(there, statementKeys) {
-			stay, err := ask(ctx, p.here, t.primaryKeys(), part)
+			err := p.readDivided(ctx, t.primaryKeys(), part, func(keys []string, stay string) {
+				list = append(list, libsql.Statement{SQL: t.drop(), Args: []any{encode(keys), stay}})
+			})
 			if err != nil {
 				return nil, fmt.Errorf("read the keys of %s: %w", t.Name, err)
 			}
-			list = append(list, libsql.Statement{SQL: t.drop(), Args: []any{encode(part), stay}})
 		}
 		for part := range chunks(all, statementKeys) {
-			rows, err := ask(ctx, p.here, t.rows(), part)
+			err := p.readDivided(ctx, t.rows(), part, func(_ []string, rows string) {
+				if rows != "[]" {
+					list = append(list, libsql.Statement{SQL: t.put(), Args: []any{rows}})
+				}
+			})
 			if err != nil {
 				return nil, fmt.Errorf("read %s: %w", t.Name, err)
-			}
-			if rows != "[]" {
-				list = append(list, libsql.Statement{SQL: t.put(), Args: []any{rows}})
 			}
 		}
 	}
 	return list, nil
+}
+
+// readDivided reads from the snapshot what a query returns for keys, and calls each with it, in pieces of at most
+// statementBytes where they are of several keys.
+func (p *pusher) readDivided(ctx context.Context, query string, keys []string, each func(keys []string, found string)) error {
+	found, err := ask(ctx, p.here, query, keys)
+	if err != nil {
+		return err
+	}
+	if len(found) <= statementBytes || len(keys) == 1 {
+		each(keys, found)
+		return nil
+	}
+	half := len(keys) / 2
+	if err := p.readDivided(ctx, query, keys[:half], each); err != nil {
+		return err
+	}
+	return p.readDivided(ctx, query, keys[half:], each)
 }
 
 // entryStatements write search entries: all old ones are deleted before new ones are inserted, since

@@ -289,3 +289,32 @@ func TestTheStatementsOfALargeTransactionAreDivided(t *testing.T) {
 		require.Len(t, keys, want)
 	}
 }
+
+// TestTheRowsOfAFewRecordsAreDivided, where they have many bytes, as the appointments of listed companies: sqld then refuses
+// the transaction ("string or blob too big").
+func TestTheRowsOfAFewRecordsAreDivided(t *testing.T) {
+	p, _ := onFile(t, `WITH RECURSIVE n (i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 6)
+		INSERT INTO appointment (cin, din, designation, as_of) SELECT printf('U%020d', i), '00000001', printf('%.*c', 1000000, 'x'), '2025-05-05' FROM n`)
+	p.here = p.there
+	var batch []change
+	for n := range 7 {
+		batch = append(batch, change{record: record{Kind: company, Key: fmt.Sprintf("U%020d", n)}, there: true})
+	}
+	list, err := p.recordStatements(t.Context(), company, batch)
+	require.NoError(t, err)
+	written := 0
+	for _, statement := range list {
+		for _, arg := range statement.Args {
+			require.Less(t, len(arg.(string)), 4<<20)
+		}
+		if strings.HasPrefix(statement.SQL, "INSERT INTO appointment ") {
+			var rows [][]any
+			require.NoError(t, json.Unmarshal([]byte(statement.Args[0].(string)), &rows))
+			for _, row := range rows {
+				require.Equal(t, batch[written].Key, row[0])
+				written++
+			}
+		}
+	}
+	require.Len(t, batch, written)
+}
