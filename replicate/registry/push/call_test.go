@@ -201,7 +201,11 @@ func TestAnOlderSnapshotKeepsItsPlace(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(path, nil, 0o600)) // of a version before the first
 	require.NoError(t, os.Chtimes(path, at, at))
-	db, err = openSnapshot(t.Context(), dir, release)
+	_, err = openSnapshot(t.Context(), dir, release)
+	require.ErrorContains(t, err, "the registry has no release")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.NoError(t, os.Chtimes(path, at, at))
+	db, err = openMigrated(t.Context(), dir, release)
 	require.NoError(t, err)
 	require.Equal(t, []string{"[{0 true}]"}, dump(t, db, `SELECT count(*) FROM company`), "it was brought up to date")
 	require.NoError(t, db.Close())

@@ -308,9 +308,26 @@ func newestRelease(ctx context.Context, db *sql.DB) (string, error) {
 	return release, nil
 }
 
-// openSnapshot opens the snapshot of a release for reading. One with an older schema is migrated
-// first; its modification time stays, since snapshots are ordered by it.
+// openSnapshot opens the snapshot of a release for reading. It refuses a file that was put there under the name of another
+// release than its own: all of it would be written before the release could not be.
 func openSnapshot(ctx context.Context, dir, release string) (*sql.DB, error) {
+	db, err := openMigrated(ctx, dir, release)
+	if err != nil {
+		return nil, err
+	}
+	held, err := newestRelease(ctx, db)
+	if err == nil && held != release {
+		err = fmt.Errorf("%w: %s is of release %s, not of %s", ErrNoSnapshot, snapshotPath(dir, release), held, release)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// openMigrated opens a snapshot for reading. One with an older schema is migrated first; its modification time stays,
+// since snapshots are ordered by it.
+func openMigrated(ctx context.Context, dir, release string) (*sql.DB, error) {
 	path := snapshotPath(dir, release)
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
