@@ -50,6 +50,6 @@ func change[T any](ctx context.Context, m *Main, c *changing, look string,
 // retrying returns a client that repeats a change while it is uncertain whether it was made, and says so.
 func retrying(m *Main, w *writer.Client) *writer.Client {
 	return w.Retrying(retryFor, func(err error, pause time.Duration) {
-		fmt.Fprintf(m.Stderr, "regedge: %v; trying again in %v, which makes the change once at most\n", err, pause)
+		fmt.Fprintf(m.Stderr, "regedge: %s; trying again in %v, which makes the change once at most\n", shownLines(err.Error()), pause)
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +21,7 @@ import (
 	"regedge/host/pki"
 	"regedge/host/units"
 	"regedge/internal/testkit"
+	"regedge/replicate/metering/writer"
 	"regedge/schema"
 	"regedge/schema/verify"
 )
@@ -203,6 +206,34 @@ func TestAReplicasFileIsJudgedByItsAge(t *testing.T) {
 		_, said := ran(strings.Fields(c.line)...)
 		require.Contains(t, said, c.want, c.line)
 	}
+}
+
+// TestWhatFailedOnTheWaySteersNoTerminal, nor what is wrong with a file: both quote what others have written.
+func TestWhatFailedOnTheWaySteersNoTerminal(t *testing.T) {
+	out := new(testkit.Log)
+	newStages(out, time.Now, "pushing").failed(errors.New("error code 500: \x1b[2J"), 1, 8, time.Second)
+	require.NoError(t, writeVerified(&Main{Stdout: out}, &verify.Report{Problems: []string{"no row for \x1b[2J"}}))
+	require.NoError(t, writeVerified(&Main{Stdout: out}, &verify.Report{Release: "\x1b[2J"}))
+	stranger := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(writer.RequestIDHeader, "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write([]byte(`{"code": "unavailable", "detail": "wait \u001b[2J"}`))
+	}))
+	defer stranger.Close()
+	ctx, end := context.WithCancel(t.Context())
+	m := &Main{Stderr: io.MultiWriter(out, onWrite(end))}
+	_, err := retrying(m, writer.NewClient(stranger.URL, "token", nil)).RevokeKey(ctx, 1)
+	require.ErrorIs(t, err, writer.ErrUncertain)
+	require.NotContains(t, out.String(), "\x1b")
+	require.Equal(t, 4, strings.Count(out.String(), "[2J"), out.String())
+}
+
+// onWrite is called with each write to it.
+type onWrite func()
+
+func (f onWrite) Write(p []byte) (int, error) {
+	f()
+	return len(p), nil
 }
 
 // TestAHintSteersNoTerminal: it may quote an address that somebody else gave.

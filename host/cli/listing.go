@@ -58,7 +58,7 @@ func list[T any](ctx context.Context, m *Main, l *listing, read func(*writer.Cli
 		return rows, err
 	}, text)
 	if err == nil && next != "" {
-		fmt.Fprintf(m.Stderr, "regedge: there are more: --cursor %s goes on, --all lists all, --search TEXT finds some\n", next)
+		fmt.Fprintf(m.Stderr, "regedge: there are more: --cursor %s goes on, --all lists all, --search TEXT finds some\n", shown(next))
 	}
 	return err
 }

@@ -75,7 +75,7 @@ func (s *stages) failed(err error, attempt, attempts int, pause time.Duration) {
 	if s.bar != nil && s.bar.bar != nil {
 		s.finish() // so that the line is not written into the bar
 	}
-	fmt.Fprintf(s.to, "a call of the primary failed (attempt %d of %d, the next in %v): %v\n", attempt, attempts, pause.Round(time.Second/4), err)
+	fmt.Fprintf(s.to, "a call of the primary failed (attempt %d of %d, the next in %v): %s\n", attempt, attempts, pause.Round(time.Second/4), shownLines(err.Error()))
 }
 
 // line writes a line with the rate and the time that is left.

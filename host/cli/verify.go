@@ -58,11 +58,11 @@ func writeVerified(m *Main, report *verify.Report) error {
 		fmt.Fprintf(m.Stdout, "%s: %d (kept, and not answered)\n", what, report.Unlinked[what])
 	}
 	for _, problem := range report.Problems {
-		fmt.Fprintf(m.Stdout, "not whole: %s\n", problem)
+		fmt.Fprintf(m.Stdout, "not whole: %s\n", shownLines(problem))
 	}
 	if !report.Whole() {
 		return nil
 	}
-	_, err := fmt.Fprintf(m.Stdout, "release %s is whole, %.1f s\n", report.Release, report.Elapsed.Seconds())
+	_, err := fmt.Fprintf(m.Stdout, "release %s is whole, %.1f s\n", shown(report.Release), report.Elapsed.Seconds())
 	return err
 }
