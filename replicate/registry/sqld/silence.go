@@ -27,9 +27,14 @@ var (
 // disk hangs: the process could not even be killed, and the next one would hang as well.
 func (s *Server) hangs(ctx context.Context, r *run) bool {
 	disk, limits := diskCheck{dir: s.Dir}, s.hung.or(hung)
-	client := &http.Client{Timeout: limits.limit}
+	client := direct(limits.limit)
 	defer client.CloseIdleConnections()
 	return limits.await(ctx, func() bool { return timedOut(ctx, client, r.asked+healthPath) && disk.answers(limits.limit) })
+}
+
+// direct returns a client for a server of this machine: it asks through no proxy, whatever the environment names.
+func direct(limit time.Duration) *http.Client {
+	return &http.Client{Timeout: limit, Transport: &http.Transport{}}
 }
 
 // or returns s if it is set, else the usual silence.

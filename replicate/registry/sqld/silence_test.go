@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"testing"
 	"time"
 
@@ -46,6 +47,26 @@ func TestAServerHangsOnceItHasLeftAllChecksInARowUnanswered(t *testing.T) {
 			require.Empty(t, answers)
 		})
 	}
+}
+
+// TestAServerIsCheckedThroughNoProxy: where the environment names one that does not answer, a healthy server would be started
+// again and again.
+func TestAServerIsCheckedThroughNoProxy(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
+	require.NoError(t, err)
+	defer listener.Close()
+	usual := http.DefaultTransport
+	defer func() { http.DefaultTransport = usual }()
+	proxied := usual.(*http.Transport).Clone()
+	proxied.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: listener.Addr().String()})
+	http.DefaultTransport = proxied
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() }))
+	defer server.Close()
+	limits := silence{checks: 1, limit: 2 * time.Second, pause: time.Millisecond}
+	require.False(t, hanging(t, limits).hangs(ctx, &run{asked: server.URL}))
+	require.Error(t, ctx.Err(), "it was asked")
 }
 
 func TestAServerThatRefusesConnectionsDoesNotHang(t *testing.T) {

@@ -88,7 +88,7 @@ func (s *Server) tend(r *run) {
 // lost asks the replica until it answers that its database exists, or lostAsks times in a row that it
 // does not, or until it counts as hung.
 func (s *Server) lost(r *run, hangs <-chan struct{}) bool {
-	client := &http.Client{Timeout: askLimit}
+	client := direct(askLimit)
 	defer client.CloseIdleConnections()
 	for row := 0; row < lostAsks; {
 		select {
