@@ -136,7 +136,8 @@ func TestNoClientHoldsAGateForEver(t *testing.T) {
 		"handshake and header": s.ReadHeaderTimeout, "no call": s.IdleTimeout,
 		"silence": s.HTTP2.SendPingTimeout, "no answer to a ping": s.HTTP2.PingTimeout, "nothing read": s.HTTP2.WriteByteTimeout,
 		"header of a query": reads.web.ReadHeaderTimeout, "query": reads.web.ReadTimeout, "no query": reads.web.IdleTimeout,
-		"no call behind the gate": behind.IdleConnTimeout,
+		"an answer to a query that is not read": reads.web.WriteTimeout,
+		"no call behind the gate":               behind.IdleConnTimeout,
 	} {
 		require.Positive(t, limit, what)
 		require.LessOrEqual(t, limit, 2*time.Minute, what)

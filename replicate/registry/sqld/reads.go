@@ -107,8 +107,8 @@ func openReads(config *Config, output *output, damaged chan<- struct{}) (*readGa
 		ErrorLog: logger,
 	}
 	g.web = &http.Server{
-		Handler: g, ReadHeaderTimeout: handshakeTimeout, ReadTimeout: statementLimit, IdleTimeout: idleTimeout,
-		MaxHeaderBytes: headerBytes, ErrorLog: logger,
+		Handler: g, ReadHeaderTimeout: handshakeTimeout, ReadTimeout: statementLimit, WriteTimeout: statementLimit + stuckTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytes, ErrorLog: logger,
 	}
 	go func() {
 		defer close(g.served)
