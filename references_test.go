@@ -232,3 +232,18 @@ func TestWhatStandsBesideAFileIsInIt(t *testing.T) {
 	}
 	require.Greater(t, found, 10)
 }
+
+// TestAMeterReachesTheWriterAsAnEdgeDoes, by the environment that the guide gives each.
+func TestAMeterReachesTheWriterAsAnEdgeDoes(t *testing.T) {
+	guide, err := os.ReadFile("docs/operations.md")
+	require.NoError(t, err)
+	given := map[string]string{}
+	for _, found := range regexp.MustCompile(`(?s)cat > /etc/regedge/(\w+)\.env <<END\n(.*?)\nEND\n`).FindAllStringSubmatch(string(guide), -1) {
+		given[found[1]] = found[2]
+	}
+	for _, variable := range []string{"REGEDGE_WRITER", "REGEDGE_TOKEN", "SSL_CERT_FILE"} {
+		line := regexp.MustCompile(`(?m)^` + variable + `=.+$`).FindString(given["edge"])
+		require.NotEmpty(t, line, variable)
+		require.Contains(t, strings.Split(given["meter"], "\n"), line)
+	}
+}
