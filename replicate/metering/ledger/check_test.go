@@ -82,3 +82,17 @@ func TestEveryKindOfChangeIsSomethingToWrite(t *testing.T) {
 		}
 	}
 }
+
+// TestPoolsAreSweptOnceADay: a sweep takes a look at every pool and account, and messages come many times a second.
+func TestPoolsAreSweptOnceADay(t *testing.T) {
+	const day = 24 * 60 * 60 * 1000
+	l, _ := lent(t)
+	now := int64(1_790_000_000_000)
+	past := syncproto.Pool{Kind: syncproto.NotFound, Subject: 1, Window: 1}
+	l.sweep(now, now)
+	l.pools[past] = &Pool{}
+	l.sweep(now+1, now+1)
+	require.Contains(t, l.pools, past)
+	l.sweep(now+day, now+day)
+	require.NotContains(t, l.pools, past)
+}

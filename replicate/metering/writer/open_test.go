@@ -284,6 +284,8 @@ func TestWhatStillWaitsAtTheEndIsNotSaidToBeDone(t *testing.T) {
 	w.releaseAll(ErrFenced)
 	require.ErrorIs(t, <-queued.done, ErrFenced)
 	require.ErrorIs(t, <-held.done, ErrFenced)
+	w.releaseAll(ErrUnavailable) // as when the loop ends after that
+	require.Empty(t, held.done, "each is answered once: nobody reads a second answer")
 }
 
 // TestAWriterStartsAsSoonAsTheOneBeforeHasEnded, which had not when it first looked.
