@@ -139,6 +139,7 @@ func TestEachFileIsGivenForWhatItIs(t *testing.T) {
 	replica := Config{Dir: "dir", HTTP: "here:1", Primary: "https://there:2", TLS: files}
 	require.Equal(t, "--no-welcome -d dir --http-listen-addr here:1 --primary-grpc-url https://there:2 "+
 		"--primary-grpc-tls --primary-grpc-ca-cert-file ca --primary-grpc-cert-file cert --primary-grpc-key-file key", strings.Join(replica.arguments(), " "))
+	require.Equal(t, filepath.Dir(SeedFile("dir")), Files("dir")["handed over"])
 }
 
 // TestTheLogOfALargeDatabaseIsShort: its parts are kept, and many of them would take more than the registry. A replica has none.
