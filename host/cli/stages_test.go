@@ -42,10 +42,13 @@ func TestAPushWritesLinesWhereNoTerminalIs(t *testing.T) {
 	s.set(push.Progress{Stage: push.Writing, Done: 20, Total: 20})
 	s.finish()
 	s.finish()
+	s.set(push.Progress{Stage: push.HandingOver, Done: 1000, Total: 1000})
+	s.finish()
 	require.Equal(t, `hashing the records: 0 of 9000 records
 hashing the records: 5000 of 9000 records, 1000 a second, 4s left
 waiting for another push, which makes its snapshot in --releases
 a call of the primary failed (attempt 1 of 8, the next in 250ms): gone
 pushing: 20 of 20 records, 10 a second, 0s left
+handing the file over: 1000 of 1000 B
 `, out.String())
 }
