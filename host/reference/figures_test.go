@@ -36,7 +36,7 @@ func TestFiguresAndOrdersAreTheContractsEverywhere(t *testing.T) {
 		"| not found in a UTC day | key | 100 |": {
 			{document, "| 100 for each key and UTC day; sandbox key: for each client address |"}, {guide("sandbox"), "<td>100 for each client address</td><td>100 for each key</td>"},
 			{guide("credits-and-limits"), "in a UTC day that find nothing</td><td>100</td><td>key</td>"}, {guide("search"), "daily cap of 100 not-found calls"},
-			{guide("moving"), "100 a day for each key"},
+			{guide("moving"), "100 a day for each key"}, {document, "counts towards the 100 of the day that find nothing"},
 		},
 		"| active keys | account | 5 |": {
 			{document, "| Active keys | 5 for each account |"}, {document, "an account has at most 5 active ones"}, {guide("credits-and-limits"), "<td>Active keys</td><td>5</td><td>account</td>"},
