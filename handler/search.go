@@ -190,10 +190,9 @@ found (tier, place) AS NOT MATERIALIZED (
   SELECT 5, place FROM words),
 inside (place) AS MATERIALIZED (
   SELECT n.place
-  FROM (SELECT ?2 AS value) w
-  CROSS JOIN (` + candidates + `?8` + rarestTwo + `) c
+  FROM (` + candidates + `?8` + rarestTwo + `) c
   CROSS JOIN search_name n ON n.place = c.place
-  WHERE NOT ` + lacks + ` AND n.place NOT IN (SELECT place FROM found)
+  WHERE instr(replace(n.name, ' ', ''), ?2) > 0 AND n.place NOT IN (SELECT place FROM found)
   LIMIT iif((SELECT yes FROM few), 0, ?9 - (SELECT count(*) FROM found))),
 best (tier, place) AS (
   SELECT tier, place FROM found UNION ALL
@@ -217,14 +216,6 @@ const (
 	isWhole = `(substr(n.name, 1, length(?1) + 1) = ?1 || ' ')`
 	isStart = `(substr(n.name, 1, length(?1)) = ?1)`
 )
-
-// lacks tests that a name n does not have the text w.value anywhere, spaces ignored. A text of fewer than wholeRunes characters that
-// stands across a space does so mostly by chance, as wipro in KIWI PRODUCER; it counts only if a whole word of the name begins it and
-// the next word has the next letter. The tests of its first letters are there because they are cheaper than the last one.
-const lacks = `(instr(replace(n.name, ' ', ''), w.value) = 0 OR length(w.value) < ` + wholeRunes + ` AND instr(n.name, w.value) = 0
-    AND instr(' ' || n.name, ' ' || substr(w.value, 1, 1) || ' ' || substr(w.value, 2, 1)) = 0
-    AND (instr(' ' || n.name, ' ' || substr(w.value, 1, 2)) = 0 OR NOT EXISTS (SELECT 1 FROM json_each('[2,3,4,5,6]') i
-      WHERE instr(' ' || n.name, ' ' || substr(w.value, 1, i.value) || ' ' || substr(w.value, i.value + 1, 1)) > 0)))`
 
 // A tier's candidates are read by candidates, the parameter with its terms, and rarestTwo or
 // rarestThree. Only the rarest terms are looked up in the index: to compare the text of the

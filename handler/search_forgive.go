@@ -32,7 +32,7 @@ forgiven (place, odd) AS MATERIALIZED (
   FROM (` + candidates + `?1` + byRarity + `3))
     ORDER BY rowid LIMIT min(` + maxCandidates + `, ` + maxCompared + ` / max(1, json_array_length(?2) + json_array_length(?3)))) c
   CROSS JOIN search_name n ON n.place = c.place
-  WHERE NOT EXISTS (SELECT 1 FROM json_each(?2) w WHERE ` + lacks + `)
+  WHERE NOT EXISTS (SELECT 1 FROM json_each(?2) w WHERE instr(replace(n.name, ' ', ''), w.value) = 0)
     AND NOT EXISTS (SELECT 1 FROM json_each(?3) w
       WHERE instr(' ' || n.name, ' ' || w.value) = 0 AND instr(' ' || replace(n.name, ' and ', ''), ' ' || w.value) = 0)
   ORDER BY odd, n.place

@@ -88,7 +88,7 @@ func (r reference) forgive(query string) []match {
 	tiers := map[int][]match{}
 	for i := range r {
 		k := &r[i]
-		lacks := func(w string) bool { return !k.holds(w) }
+		lacks := func(w string) bool { return !strings.Contains(k.squeezed, w) }
 		begun := func(form, w string) bool { return strings.Contains(" "+form, " "+w) }
 		lacksBegin := func(w string) bool {
 			return !begun(k.form, w) && !begun(strings.ReplaceAll(k.form, " and ", ""), w)
@@ -129,32 +129,10 @@ func (k *known) tier(query string) int {
 		return 4
 	case strings.Contains(query, " ") && k.hasWords(strings.Fields(query)):
 		return 5
-	case utf8.RuneCountInString(names.Squeeze(query)) > 2 && k.holds(names.Squeeze(query)):
+	case utf8.RuneCountInString(names.Squeeze(query)) > 2 && strings.Contains(k.squeezed, names.Squeeze(query)):
 		return 6
 	}
 	return 0
-}
-
-// holds reports whether the name has a text, spaces ignored. A text of fewer than eight characters stands in a word, or a whole word of
-// the name begins it and the next one has the next letter; between private and limited at the end the space counts.
-func (k *known) holds(text string) bool {
-	runes := []rune(text)
-	if len(runes) >= 8 {
-		return strings.Contains(k.squeezed, text)
-	}
-	core, ending := k.form, ""
-	if before, cut := strings.CutSuffix(k.form, " limited"); cut && strings.HasSuffix(before, " private") {
-		core, ending = before, "limited"
-	}
-	if strings.Contains(core, text) || strings.Contains(ending, text) {
-		return true
-	}
-	for i := 1; i < len(runes); i++ {
-		if strings.Contains(" "+core, " "+string(runes[:i])+" "+string(runes[i])) {
-			return strings.Contains(names.Squeeze(core), text)
-		}
-	}
-	return false
 }
 
 func (k *known) hasWords(words []string) bool {

@@ -46,7 +46,7 @@ func Forgive(query string) Forgiven {
 		switch {
 		case !hasRunes(stem, minInside):
 			begins.word(stem)
-		case isWithinEnding(stem):
+		case strings.Contains(private+limited, stem):
 			inside.word(stem)
 			terms.addOrEnd(stem[:prefixLen(stem, gramLen)])
 		default:

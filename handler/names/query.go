@@ -142,7 +142,7 @@ func WordsTerms(query string) string {
 func InsideTerms(query string) string {
 	text := Squeeze(query)
 	size := prefixLen(text, gramLen)
-	within := isWithinEnding(text)
+	within := strings.Contains(private+limited, text)
 	var l list
 	switch {
 	case prefixLen(text, gramLen-2) == len(text):
@@ -156,11 +156,6 @@ func InsideTerms(query string) string {
 		}
 	}
 	return l.String()
-}
-
-// isWithinEnding reports whether the ending contains a text. A short one is not looked for across the space in it.
-func isWithinEnding(text string) bool {
-	return strings.Contains(privateLimited, text) || hasRunes(text, wideLen) && strings.Contains(private+limited, text)
 }
 
 // CutLast returns the words of a query but the last as a JSON array, and the last.
