@@ -81,6 +81,9 @@ func TestARevokedKeyStaysRevoked(t *testing.T) {
 	require.Zero(t, keys())
 	start <- time.Now()
 	late := next() // a minute after the connection was cut
+	_, err = client.AddAccount(t.Context(), "another", "", "scale")
+	require.NoError(t, err)
+	projected(t, w) // and the first comparison has ended, which began before that
 
 	way.deliver()
 	<-way.late
