@@ -209,3 +209,17 @@ func TestTheFirstRejectOfAllFilesIsShown(t *testing.T) {
 	report := w.run("2025-05-05", first, second)
 	require.Equal(t, map[string]string{"invalid CIN": first + ", line 3: x" + rowA[:21]}, report.Total().First)
 }
+
+// TestARejectedRowOfPersonsIsItsOwn: of one that is damaged by a zero byte, what is kept is the row, and not the one before
+// it; nor is anything kept of one that does not fit the header.
+func TestARejectedRowOfPersonsIsItsOwn(t *testing.T) {
+	w := newFixture(t)
+	w.run("2025-05-05",
+		w.file("din,name,disqualified,phone\n12,MADE-UP A,no,1\n13,MADE-UP\x00 B,no,secret1\n"),
+		w.file("din,name,disqualified\n14,MADE-UP C,no\n15,MADE-UP\x00 D,no,secret2\n"))
+	rejects := w.rejected()
+	require.Contains(t, rejects, `"13,MADE-UP`)
+	require.NotContains(t, rejects, "MADE-UP A")
+	require.NotContains(t, rejects, "secret")
+	require.Contains(t, rejects, "(not kept: the row may hold personal contact details)")
+}

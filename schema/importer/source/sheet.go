@@ -165,6 +165,7 @@ func (s *sheet) run() error {
 	}
 	for {
 		r, err := s.next()
+		s.fields = toUTF8(r.fields)
 		switch {
 		case errors.Is(err, io.EOF):
 			if err := s.dates.order.check(); err != nil {
@@ -178,7 +179,6 @@ func (s *sheet) run() error {
 		case strings.IndexByte(r.raw, 0) >= 0:
 			err = &rejection{"zero bytes", "the row is damaged"}
 		default:
-			s.fields = toUTF8(r.fields)
 			err = s.takeRow(r)
 			if _, left := errors.AsType[*omission](err); err != nil && !left {
 				err = cmp.Or(s.asHeader(r), err)
