@@ -459,3 +459,19 @@ func TestRecordsThatWereWrittenAreLetGo(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, rows.Next(), "it is closed")
 }
+
+// TestAFileThatBecameAnotherIsRefused: its format said when it is read, and what it has now may come too late.
+func TestAFileThatBecameAnotherIsRefused(t *testing.T) {
+	w := newFixture(t)
+	w.run("2025-05-04", w.file(headerA+rowA))
+	file := w.file("cin,din,appointment_date,cessation_date\nU55101GA2006PTC900001,12,2020-01-01,\n")
+	r, err := newRun(context.Background(), w.config("2025-05-05", file))
+	require.NoError(t, err)
+	defer r.close()
+	require.NoError(t, r.inspect())
+	r.tally.rejects = &rejectsFile{}
+	require.NoError(t, r.openStore(context.Background()))
+	require.NoError(t, os.WriteFile(file, []byte(headerA+strings.ReplaceAll(rowA, "900001", "900002")), 0o600))
+	require.ErrorContains(t, r.importAll(context.Background()), "has changed since this import began")
+	require.Empty(t, r.report.Release)
+}

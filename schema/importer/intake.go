@@ -204,12 +204,19 @@ func (k *intake) next(ctx context.Context) (ordered, bool, error) {
 	}
 }
 
+// errChanged is the error of a file that is of another format when it is read. Its records might come after their stage, and be lost.
+var errChanged = errors.New("has changed since this import began: run the same import again")
+
 func (r *run) read(i int) error {
 	s := r.sources[i]
 	defer s.Close()
 	if !s.Once {
+		was := s.Format
 		if err := r.open(i); err != nil {
 			return err
+		}
+		if s.Format != was {
+			return errChanged
 		}
 	}
 	return s.Read(r.config.AsOf)
