@@ -41,6 +41,9 @@ func (d *documents) run() error {
 		if err != nil {
 			return err
 		}
+		if err := d.out.ended(len(text)); err != nil {
+			return err
+		}
 	}
 }
 

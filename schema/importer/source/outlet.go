@@ -20,7 +20,12 @@ type outlet struct {
 	file     int
 	position func() int64
 	send     func(*Batch) error // blocks while the receiver is busy
+	texts    int                // bytes of the rows and documents of present
 }
+
+// maxBatchBytes is how much text the records and rejects of a batch may come from: they keep it in memory. It is more than
+// a batch of usual rows has.
+const maxBatchBytes = 8 << 20
 
 func newOutlet(file int, position func() int64, send func(*Batch) error) *outlet {
 	o := &outlet{file: file, position: position, send: send}
@@ -70,8 +75,17 @@ func (o *outlet) count() error {
 	return o.flush()
 }
 
+// ended counts the text of a row or document that was taken apart, and sends the batch if that has much.
+func (o *outlet) ended(text int) error {
+	if o.texts += text; o.texts < maxBatchBytes {
+		return nil
+	}
+	return o.flush()
+}
+
 // flush sends the current batch, even if it is empty.
 func (o *outlet) flush() error {
+	o.texts = 0
 	full := o.present
 	full.Position = o.position()
 	o.present = o.fresh()

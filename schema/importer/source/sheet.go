@@ -187,6 +187,9 @@ func (s *sheet) run() error {
 		if err := s.settle(r, err); err != nil {
 			return err
 		}
+		if err := s.out.ended(len(r.raw)); err != nil {
+			return err
+		}
 	}
 }
 
