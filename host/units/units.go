@@ -92,14 +92,22 @@ func Shipping(dir string) (config string, err error) {
 // unit holds the values of each setting of a unit file, in order.
 type unit map[string][]string
 
-// parse reads the settings of a unit. A line that ends in a backslash continues in the next.
+// parse reads the settings of a unit. A line that ends in a backslash continues in the next that is no comment. An empty
+// value takes back those before it.
 func parse(content string) unit {
 	u := unit{}
-	content = strings.ReplaceAll(content, "\\\n", " ")
+	var lines strings.Builder
 	for line := range strings.Lines(content) {
+		if line = strings.TrimLeft(line, " \t"); !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, ";") {
+			lines.WriteString(line)
+		}
+	}
+	for line := range strings.Lines(strings.ReplaceAll(lines.String(), "\\\n", " ")) {
 		name, value, ok := strings.Cut(strings.TrimSpace(line), "=")
-		if ok { // comments give names that nobody asks for
-			u[name] = append(u[name], strings.TrimSpace(value))
+		if value = strings.TrimSpace(value); ok && value == "" {
+			delete(u, name)
+		} else if ok {
+			u[name] = append(u[name], value)
 		}
 	}
 	return u

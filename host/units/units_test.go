@@ -169,6 +169,17 @@ func TestTheLastCommandOfAUnitCounts(t *testing.T) {
 	require.Equal(t, []Service{{Name: "regedge-edge", Command: "edge"}}, list)
 }
 
+// TestALineThatIsCommentedOutIsNoPartOfACommand, also in its middle (systemd.syntax(7)); and an empty value takes back the files before it.
+func TestALineThatIsCommentedOutIsNoPartOfACommand(t *testing.T) {
+	dir := t.TempDir()
+	unit := "# ExecStart=/usr/bin/regedge writer \\\nEnvironmentFile=/missing\nEnvironmentFile=\nExecStart=/usr/bin/regedge edge --listen :1 \\\n" +
+		"  # --tls-cert x \\\n; --tls-key y \\\n  --state s\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "regedge-edge.service"), []byte(unit), 0o600))
+	list, err := Read(dir)
+	require.NoError(t, err)
+	require.Equal(t, []Service{{Name: "regedge-edge", Command: "edge", Arguments: []string{"--listen", ":1", "--state", "s"}}}, list)
+}
+
 // TestAnEnvironmentThatCanNotBeReadIsAnError: only one that is missing means that the unit is not used.
 func TestAnEnvironmentThatCanNotBeReadIsAnError(t *testing.T) {
 	dir, etc := machine(t, nil)
