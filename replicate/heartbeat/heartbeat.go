@@ -284,8 +284,11 @@ func (h *failureLog) note(err error, at time.Time) {
 		return
 	}
 	locked := strings.Contains(err.Error(), "database is locked")
-	if locked && h.lockedSince.IsZero() {
-		h.lockedSince = at
+	if locked {
+		h.answered = at
+		if h.lockedSince.IsZero() {
+			h.lockedSince = at
+		}
 	}
 	refused := errors.Is(libsql.Explain(err), libsql.ErrUnauthorized)
 	restarting := !h.said && (unreached(err) || Stops(err)) && at.Sub(h.answered) < restartPatience

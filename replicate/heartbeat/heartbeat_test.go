@@ -482,6 +482,11 @@ func TestAPrimaryThatStartsAgainIsNoError(t *testing.T) {
 	h.note(nil, at.Add(3*restartPatience+1))
 	require.Equal(t, 1, strings.Count(log.String(), "heartbeats are written"))
 
+	h.note(errLocked{}, at.Add(4*restartPatience)) // a locked one answers
+	h.note(gone, at.Add(5*restartPatience-1))
+	require.Equal(t, 1, strings.Count(log.String(), "level=ERROR"))
+	h.note(nil, at.Add(5*restartPatience))
+
 	first := failureLog{log: h.log} // the first push finds no tables
 	first.note(errMissing{}, at)
 	first.note(gone, at.Add(restartPatience-1))
