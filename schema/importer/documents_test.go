@@ -136,3 +136,15 @@ func TestADocumentThatIsNoUTF8IsRejected(t *testing.T) {
 	f := newFixture(t).text("2025-05-05", "{\"companyData\":{\"company\":\"MADE-UP CAF\xc9 LLP\",\"cin\":\"ABD0345\",\"llpStatus\":\"Active\"}}")
 	require.Equal(t, map[string]int64{"not JSON": 1}, f.Rejected)
 }
+
+// TestADocumentThatIsNestedTooDeepIsRejected: to check it took all of the stack, which ends the process.
+func TestADocumentThatIsNestedTooDeepIsRejected(t *testing.T) {
+	deep := func(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
+	document := func(levels int) string {
+		return `{"companyData":{"cin":"U55101GA2006PTC900001","company":"A","companyStatus":"Active"},"a":"[[","b":` + deep(levels) + "}\n"
+	}
+	w := newFixture(t)
+	f := w.text("2025-05-05", document(999)+document(1000)+`{"a":`+strings.Repeat("[", 8<<20-100)+"}\n")
+	require.Equal(t, map[string]int64{"document nested too deep": 2}, f.Rejected)
+	require.EqualValues(t, 1, f.New)
+}

@@ -175,6 +175,7 @@ var advice = map[string]string{
 	"no companyData":               "; docs/import-formats.md, \"Formats\", says what a document has",
 	"document too long":            "; a document has at most 8 MiB",
 	"document cut off":             "; was the file fetched whole? Fetch it again",
+	"document nested too deep":     "; a document has at most 1,000 levels",
 	"unknown status":               "; docs/contract.md, \"Statuses\", lists those that are known",
 	"date after that of the files": "; is it right, and --as-of?",
 	"row cut off":                  "; was the file fetched whole? Fetch it again",

@@ -29,7 +29,7 @@ func (d *documents) run() error {
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
-		case errors.Is(err, errStray), errors.Is(err, errUnended), errors.Is(err, errTooBig):
+		case errors.Is(err, errStray), errors.Is(err, errUnended), errors.Is(err, errTooBig), errors.Is(err, errTooDeep):
 			err = d.out.reject(record.Reject{Line: line, Reason: err.Error(), Raw: notKept})
 		case err != nil:
 			return fmt.Errorf("read after line %d: %w", line, err)

@@ -11,10 +11,15 @@ import (
 // under 1 MB.
 const maxDocumentBytes = 8 << 20
 
+// maxNested is how deep a document may be nested. Real ones have four levels. Checking its syntax takes the more stack the
+// deeper it is, of which a process has a bounded amount.
+const maxNested = 1000
+
 var (
 	errStray   = errors.New("text between documents")
 	errUnended = errors.New("document cut off")
 	errTooBig  = errors.New("document too long")
+	errTooDeep = errors.New("document nested too deep")
 )
 
 // splitter splits a stream of JSON objects: one per line, one after another, or the elements
@@ -35,8 +40,8 @@ func newSplitter(in io.Reader) *splitter {
 }
 
 // next returns the next object's text and its first line. The error is io.EOF at the end, or
-// that of the source. For text that is not an object it is errStray, errUnended or errTooBig,
-// and the next call continues after it.
+// that of the source. For text that is not an object it is errStray, errUnended, errTooBig or
+// errTooDeep, and the next call continues after it.
 func (s *splitter) next() (text []byte, line int, err error) {
 	for {
 		c, err := s.read()
@@ -72,7 +77,8 @@ func (s *splitter) resume(text []byte, line int) bool {
 // object reads the rest of an object whose first brace was read.
 func (s *splitter) object() ([]byte, error) {
 	text, line := []byte{'{'}, s.line
-	depth, quoted, escaped, long := 1, false, false, false
+	depth, nested, deepest := 1, 1, 1 // of braces, and with brackets
+	quoted, escaped, long := false, false, false
 	for depth > 0 {
 		c, err := s.read()
 		if err == io.EOF {
@@ -98,13 +104,21 @@ func (s *splitter) object() ([]byte, error) {
 		case c == '"':
 			quoted = true
 		case c == '{':
-			depth++
+			depth, nested = depth+1, nested+1
+		case c == '[':
+			nested++
 		case c == '}':
-			depth--
+			depth, nested = depth-1, nested-1
+		case c == ']':
+			nested--
 		}
+		deepest = max(deepest, nested)
 	}
-	if long {
+	switch {
+	case long:
 		return nil, errTooBig
+	case deepest > maxNested:
+		return nil, errTooDeep
 	}
 	return text, nil
 }
