@@ -17,7 +17,10 @@ func (t *Trust) alone(act func() error) error {
 		return fmt.Errorf("lock trust: %w", err)
 	}
 	defer folder.Close()
-	return act()
+	if err := act(); err != nil {
+		return err
+	}
+	return folder.Sync() // so that renamed files have their new names after a power cut, too
 }
 
 // lockPatience is how long a run may take before those that wait for it give up: it makes a few keys, and one that takes longer
@@ -49,4 +52,13 @@ func (t *Trust) lock() (*os.File, error) {
 		}
 		folder.Close()
 	}
+}
+
+// syncFolder syncs the names of the files in a folder.
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
 }

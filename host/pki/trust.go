@@ -69,6 +69,7 @@ type Trust struct {
 // already, from a killed run or a copy, is kept: its tokens are in use.
 func Create(dir string, now func() time.Time) (*Trust, error) {
 	t := &Trust{dir: dir, now: now}
+	_, absent := os.Stat(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make trust: %w", err)
 	}
@@ -82,6 +83,11 @@ func Create(dir string, now func() time.Time) (*Trust, error) {
 			err = fmt.Errorf("%w: %w", err, ErrMeanwhile)
 		}
 		return nil, err
+	}
+	if absent != nil {
+		if err := syncFolder(filepath.Dir(dir)); err != nil {
+			return nil, fmt.Errorf("make trust: %w", err)
+		}
 	}
 	return t, nil
 }
@@ -201,6 +207,9 @@ func (t *Trust) replace(aside string) error {
 			err = fmt.Errorf("%w; its files are in %s", err, aside)
 		}
 		return err
+	}
+	if err := syncFolder(filepath.Dir(dir)); err != nil {
+		return fmt.Errorf("%w; the files before are in %s", err, aside)
 	}
 	return nil
 }
