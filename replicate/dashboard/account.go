@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"regedge/handler/charge"
@@ -22,8 +23,11 @@ const (
 const (
 	selectDays      = `SELECT hour / 24, outcome, sum(count) FROM usage WHERE account = ? AND hour >= ? GROUP BY 1, 2`
 	selectLastHours = `SELECT key, max(hour) FROM usage WHERE account = ? AND hour >= ? AND count > 0 GROUP BY key`
-	selectMissed    = `SELECT p.subject, p.spent FROM api_key k CROSS JOIN pool p
-		WHERE k.account = ? AND p.kind = ? AND p.subject = k.id AND p.time_window = ?`
+	selectMissed    = `SELECT subject, spent FROM pool WHERE kind = ? AND time_window = ? AND subject IN (SELECT value FROM json_each(?))`
+	// selectNewestKeys has the time as ?2. An account may have tens of thousands of keys, of which few are active.
+	selectNewestKeys = `SELECT id FROM api_key WHERE account = ?1 AND revoked_at IS NULL AND coalesce(expires_at > ?2, 1)
+		UNION SELECT id FROM (SELECT id FROM api_key WHERE account = ?1 ORDER BY id DESC LIMIT ?3) ORDER BY id DESC`
+	selectKeyWords = `SELECT id, name, shown FROM api_key WHERE account = ? AND id IN (SELECT value FROM json_each(?))`
 )
 
 // accountView is an account as its owner and operators see it.
@@ -37,7 +41,7 @@ type accountView struct {
 	Chart      chart
 }
 
-// readAccount reads an account and its usage of the last 30 days.
+// readAccount reads an account without its chart.
 func (d *Dashboard) readAccount(ctx context.Context, id int64) (accountView, error) {
 	a, err := d.client.Account(ctx, id)
 	if err != nil {
@@ -56,10 +60,15 @@ func (d *Dashboard) readAccount(ctx context.Context, id int64) (accountView, err
 	}
 	const volume = `SELECT coalesce(sum(spent), 0) FROM pool WHERE kind = ? AND subject = ? AND time_window = ?`
 	err = d.config.Ledger.QueryRowContext(ctx, volume, syncproto.Volume, id, syncproto.Month(now.UnixMilli())).Scan(&view.Used)
-	if err != nil {
-		return accountView{}, err
+	return view, err
+}
+
+// readCharted reads an account and its usage of the last 30 days.
+func (d *Dashboard) readCharted(ctx context.Context, id int64) (accountView, error) {
+	view, err := d.readAccount(ctx, id)
+	if err == nil {
+		view.Chart, err = d.readChart(ctx, id, d.now())
 	}
-	view.Chart, err = d.readChart(ctx, id, now)
 	return view, err
 }
 
@@ -106,35 +115,99 @@ type keyView struct {
 func (k keyView) Begins() string    { return ident.LivePrefix + k.Shown + "…" }
 func (k keyView) BeginsOld() string { return ident.LivePrefix + k.OldShown + "…" }
 
-// readKeys reads the keys of an account: active ones first, the newest first.
+// newestKeys lists the active keys of an account and its newest others, the newest first.
+func (d *Dashboard) newestKeys(ctx context.Context, account int64, others int) ([]int64, error) {
+	rows, err := d.config.Ledger.QueryContext(ctx, selectNewestKeys, account, d.now().UnixMilli(), maxKeys+others)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var ids []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+// readKeys reads the active keys of an account and the newest of the others, the newest first.
 func (d *Dashboard) readKeys(ctx context.Context, account int64) (active, revoked []keyView, err error) {
-	keys, err := d.client.Keys(ctx, account)
+	ids, err := d.newestKeys(ctx, account, maxRevoked)
 	if err != nil {
 		return nil, nil, err
 	}
-	now := d.now()
-	missed, err := d.countsByKey(ctx, selectMissed, account, syncproto.NotFound, syncproto.Day(now.UnixMilli()))
-	if err != nil {
-		return nil, nil, err
+	keys := make([]writer.Key, len(ids))
+	for i, id := range ids {
+		if keys[i], err = d.client.Key(ctx, id); err != nil {
+			return nil, nil, err
+		}
 	}
-	leave, err := d.turns.enter(ctx, account)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer leave()
-	lastHours, err := d.countsByKey(ctx, selectLastHours, account, syncproto.Hour(now.Add(-lookBack).UnixMilli()))
-	if err != nil {
-		return nil, nil, err
-	}
-	for i := len(keys) - 1; i >= 0; i-- {
-		k := keyView{Key: keys[i], NotFound: missed[keys[i].ID], Cap: ledger.NotFoundCap, Last: lastUse(lastHours[keys[i].ID], keys[i], now)}
+	views, err := d.viewKeys(ctx, account, keys...)
+	for _, k := range views {
 		if k.Active() {
 			active = append(active, k)
 		} else {
 			revoked = append(revoked, k)
 		}
 	}
-	return active, revoked, nil
+	return active, revoked[:min(len(revoked), maxRevoked)], err
+}
+
+// viewKeys adds the usage of keys of an account.
+func (d *Dashboard) viewKeys(ctx context.Context, account int64, keys ...writer.Key) ([]keyView, error) {
+	now, ids := d.now(), make([]int64, len(keys))
+	for i, k := range keys {
+		ids[i] = k.ID
+	}
+	missed, err := d.countsByKey(ctx, selectMissed, syncproto.NotFound, syncproto.Day(now.UnixMilli()), listed(ids))
+	if err != nil {
+		return nil, err
+	}
+	leave, err := d.turns.enter(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	lastHours, err := d.countsByKey(ctx, selectLastHours, account, syncproto.Hour(now.Add(-lookBack).UnixMilli()))
+	if err != nil {
+		return nil, err
+	}
+	views := make([]keyView, len(keys))
+	for i, k := range keys {
+		views[i] = keyView{Key: k, NotFound: missed[k.ID], Cap: ledger.NotFoundCap, Last: lastUse(lastHours[k.ID], k, now)}
+	}
+	return views, nil
+}
+
+// listed writes numbers as a JSON array, for json_each.
+func listed(ids []int64) string {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		panic(err) // numbers can be written
+	}
+	return string(list)
+}
+
+// readKeyWords names keys of an account. Those of other accounts are left out.
+func (d *Dashboard) readKeyWords(ctx context.Context, account int64, ids []int64) (map[int64]string, error) {
+	rows, err := d.config.Ledger.QueryContext(ctx, selectKeyWords, account, listed(ids))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	words := map[int64]string{}
+	for rows.Next() {
+		var id int64
+		var name, shown string
+		if err := rows.Scan(&id, &name, &shown); err != nil {
+			return nil, err
+		}
+		words[id] = keyWords(id, name, shown)
+	}
+	return words, rows.Err()
 }
 
 // countsByKey runs a query that returns a number for each key.

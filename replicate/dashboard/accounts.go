@@ -87,7 +87,7 @@ func (d *Dashboard) accountWith(v *visit, words string, data accountData) (answe
 	if err != nil {
 		return answer{}, err
 	}
-	if data.accountView, err = d.readAccount(ctx, id); err != nil {
+	if data.accountView, err = d.readCharted(ctx, id); err != nil {
 		return answer{}, err
 	}
 	if data.Plans, err = d.client.Plans(ctx); err != nil {

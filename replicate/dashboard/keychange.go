@@ -48,7 +48,7 @@ type keyData struct {
 func (d *Dashboard) keyPage(v *visit) (answer, error) { return d.keyWith(v, "") }
 
 func (d *Dashboard) keyWith(v *visit, words string) (answer, error) {
-	k, err := d.ownKey(v, false)
+	k, err := d.shownKey(v)
 	data := keyData{k, formOf(k.Key)}
 	a := answer{page: "key", title: k.Name, error: words}
 	if words != "" {

@@ -38,7 +38,7 @@ type overviewData struct {
 }
 
 func (d *Dashboard) overviewPage(v *visit) (answer, error) {
-	view, err := d.readAccount(v.r.Context(), v.user.Account)
+	view, err := d.readCharted(v.r.Context(), v.user.Account)
 	if err != nil {
 		return answer{}, err
 	}
@@ -66,7 +66,6 @@ func (d *Dashboard) keys(v *visit, words string, form keyForm) (answer, error) {
 	if data.Active, data.Revoked, err = d.readKeys(v.r.Context(), v.user.Account); err != nil {
 		return answer{}, err
 	}
-	data.Revoked = data.Revoked[:min(len(data.Revoked), maxRevoked)]
 	a := answer{page: "keys", title: "API keys", error: words, data: data}
 	if words != "" {
 		a.status = http.StatusUnprocessableEntity
@@ -117,30 +116,35 @@ func (d *Dashboard) makeKey(v *visit) (answer, error) {
 	return answer{page: "new-key", title: "Your new key", data: newKeyData{made}}, err
 }
 
-// ownKey finds a key of the visitor's account by the id in the path, revoked ones too if they are
-// wanted. Any other answers 404.
-func (d *Dashboard) ownKey(v *visit, revokedToo bool) (keyView, error) {
+// ownKey finds a key of the visitor's account by the id in the path, without its usage, and one that has ended too if
+// that is wanted. Any other answers 404.
+func (d *Dashboard) ownKey(v *visit, endedToo bool) (keyView, error) {
 	id, err := v.id()
 	if err != nil {
 		return keyView{}, err
 	}
-	keys, revoked, err := d.readKeys(v.r.Context(), v.user.Account)
+	k, err := d.client.Key(v.r.Context(), id)
+	if err == nil && (k.Account != v.user.Account || !k.Active() && !endedToo) {
+		err = errMissing
+	}
+	return keyView{Key: k}, err
+}
+
+// shownKey is ownKey for a page that shows the key's usage.
+func (d *Dashboard) shownKey(v *visit) (keyView, error) {
+	k, err := d.ownKey(v, false)
 	if err != nil {
-		return keyView{}, err
+		return k, err
 	}
-	if revokedToo {
-		keys = append(keys, revoked...)
+	views, err := d.viewKeys(v.r.Context(), v.user.Account, k.Key)
+	if err != nil {
+		return k, err
 	}
-	for _, k := range keys {
-		if k.ID == id {
-			return k, nil
-		}
-	}
-	return keyView{}, errMissing
+	return views[0], nil
 }
 
 func (d *Dashboard) revokePage(v *visit) (answer, error) {
-	k, err := d.ownKey(v, false)
+	k, err := d.shownKey(v)
 	return answer{page: "revoke", title: "Revoke a key", data: k}, err
 }
 

@@ -1,7 +1,11 @@
 package dashboard_test
 
 import (
+	"fmt"
 	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,4 +88,60 @@ func TestAnAccountsSumsAreMadeOneAfterAnother(t *testing.T) {
 	end()
 	require.Equal(t, http.StatusOK, b.get("/credits.csv?month=all").StatusCode)
 	require.Equal(t, http.StatusOK, b.get("/").StatusCode)
+}
+
+// TestFormsOfKeysNeedNoSumOfUsage: a key that leaked is revoked at once, even while sums of its account run.
+func TestFormsOfKeysNeedNoSumOfUsage(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 0)
+	key, err := w.client.AddKey(t.Context(), account, "leaked")
+	require.NoError(t, err)
+	at := fmt.Sprint("/keys/", key.ID)
+	forms := make([]url.Values, 3)
+	for i := range forms {
+		b.get(at)
+		forms[i] = b.form("name", fmt.Sprint("name ", i))
+	}
+	end, err := w.dashboard.Summing(account)
+	require.NoError(t, err)
+	defer end()
+	require.Equal(t, http.StatusTooManyRequests, b.get(at).StatusCode)
+	require.Contains(t, b.do(http.MethodPost, "/keys", forms[0]).text(), "Your new key")
+	b.do(http.MethodPost, at+"/name", forms[1])
+	b.do(http.MethodPost, at+"/revoke", forms[2])
+	after, err := w.client.Key(t.Context(), key.ID)
+	require.NoError(t, err)
+	require.Equal(t, "name 1", after.Name)
+	require.NotNil(t, after.Revoked)
+}
+
+// TestAPageReadsFewOfAnAccountsKeys: its owners may make 100 a day, and each stays in the ledger for ever.
+func TestAPageReadsFewOfAnAccountsKeys(t *testing.T) {
+	w := newWorld(t)
+	b, account := w.owner("Acme", 0)
+	first, err := w.client.AddKey(t.Context(), account, "the oldest, and active")
+	require.NoError(t, err)
+	const many = 5000
+	w.exec(`INSERT INTO api_key (account, name, hash, shown, created_at, revoked_at) WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+		SELECT ?2, 'old ' || i, CAST('made up ' || i AS BLOB), 'abcd', ?3, ?3 FROM n`, many, account, w.clock().UnixMilli())
+	last := first.ID + many
+	w.used(account, first.ID+1, w.clock(), 1, 1)
+	for at, shown := range map[string]string{
+		"/":                                      first.Name,
+		"/keys":                                  first.Name,
+		fmt.Sprint("/keys/", first.ID):           first.Name,
+		fmt.Sprintf("/usage?key=%d", first.ID+1): "old 1",
+		"/usage.csv":                             "old 1",
+		"/requests":                              fmt.Sprint("old ", many),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		p := b.get(at)
+		runtime.ReadMemStats(&after)
+		require.Equal(t, http.StatusOK, p.StatusCode, at)
+		require.Contains(t, p.text(), shown, at)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(5<<20), at)
+	}
+	require.Equal(t, 20, strings.Count(b.get("/keys").text(), "<code>reg_live_abcd…</code>"), "the newest")
+	require.Equal(t, http.StatusNotFound, b.get(fmt.Sprint("/keys/", last)).StatusCode, "it is revoked")
 }

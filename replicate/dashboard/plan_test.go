@@ -33,6 +33,8 @@ func TestQueriesFindTheirRowsByAnIndex(t *testing.T) {
 		"chart":      selectDays,
 		"missed":     selectMissed,
 		"last use":   selectLastHours,
+		"newest":     selectNewestKeys,
+		"key words":  selectKeyWords,
 		"activity":   selectOwnActivity,
 		"session":    selectSession,
 		"invitation": selectInvitation,

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"errors"
 	"html/template"
 	"net/url"
@@ -29,24 +30,19 @@ type requestView struct {
 
 func (d *Dashboard) requestsPage(v *visit) (answer, error) {
 	given := v.r.URL.Query()
-	keys, err := d.client.Keys(v.r.Context(), v.user.Account)
-	if err != nil {
+	data := requestsData{Search: strings.TrimSpace(printable(given.Get("search"), maxForm))}
+	var err error
+	if data.Key, data.Keys, err = d.chosenKey(v, v.user.Account); err != nil {
 		return answer{}, err
 	}
-	data, names := requestsData{Search: strings.TrimSpace(printable(given.Get("search"), maxForm))}, map[int64]string{}
-	for _, k := range keys {
-		names[k.ID] = keyWords(k.ID, k.Name, k.Shown)
-	}
-	if key := given.Get("key"); key != "" {
-		if data.Key, _ = strconv.ParseInt(key, 10, 64); names[data.Key] == "" {
-			return answer{}, errMissing
-		}
-	}
-	data.Keys = keyChoices(keys, names, data.Key)
 	of := writer.RequestQuery{Account: v.user.Account, Key: data.Key}
 	p, err := writer.ListRequests(v.r.Context(), d.config.Ledger, of, writer.ListQuery{Search: data.Search, Limit: requestsShown, Cursor: given.Get("cursor")})
 	if errors.Is(err, writer.ErrMalformed) {
 		return answer{}, errMissing
+	}
+	names, failed := d.readKeyWords(v.r.Context(), v.user.Account, keysOf(p.Data, func(r writer.Request) int64 { return r.Key }))
+	if err = cmp.Or(err, failed); err != nil {
+		return answer{}, err
 	}
 	for _, r := range p.Data {
 		data.Requests = append(data.Requests, requestView{r, names[r.Key]})
@@ -58,5 +54,5 @@ func (d *Dashboard) requestsPage(v *visit) (answer, error) {
 		}
 		data.Next = template.URL(next.Encode())
 	}
-	return answer{page: "requests", title: "Requests", data: data}, err
+	return answer{page: "requests", title: "Requests", data: data}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -47,14 +48,28 @@ type keyChoice struct {
 	Words string
 }
 
-// keyChoices lists keys for a form: the newest maxUsageKeys, active ones, and the one that is selected.
-func keyChoices(keys []writer.Key, names map[int64]string, selected int64) (list []keyChoice) {
-	for i := len(keys) - 1; i >= 0; i-- {
-		if k := keys[i]; k.Active() || k.ID == selected || len(list) < maxUsageKeys {
-			list = append(list, keyChoice{k.ID, names[k.ID]})
+// chosenKey reads which key of an account the query selects, 0 for all; a key of another account is not found. It lists
+// keys for the form: active ones, the newest maxUsageKeys, and the one that is selected.
+func (d *Dashboard) chosenKey(v *visit, account int64) (selected int64, list []keyChoice, err error) {
+	ids, err := d.newestKeys(v.r.Context(), account, maxUsageKeys)
+	if err != nil {
+		return 0, nil, err
+	}
+	given := v.r.URL.Query().Get("key")
+	if given != "" {
+		selected, _ = strconv.ParseInt(given, 10, 64)
+		if !slices.Contains(ids, selected) {
+			ids = append(ids, selected)
 		}
 	}
-	return list
+	names, err := d.readKeyWords(v.r.Context(), account, ids)
+	if err == nil && given != "" && names[selected] == "" {
+		err = errMissing
+	}
+	for _, id := range ids {
+		list = append(list, keyChoice{id, names[id]})
+	}
+	return selected, list, err
 }
 
 // usageRange is a link to another range.
@@ -72,32 +87,22 @@ type usageLine struct {
 // usageAsked holds the parameters of a request for the page or the CSV.
 type usageAsked struct {
 	query writer.UsageSumQuery
-	names map[int64]string // of the account's keys
-	keys  []writer.Key
+	keys  []keyChoice
 }
 
 // readUsageAsked reads the query. For an invalid range it returns a message, and the last days instead;
 // a key of another account is not found.
 func (d *Dashboard) readUsageAsked(v *visit, account int64) (asked usageAsked, words string, err error) {
 	given := v.r.URL.Query()
-	asked = usageAsked{query: writer.UsageSumQuery{Account: account}, names: map[int64]string{}}
+	asked = usageAsked{query: writer.UsageSumQuery{Account: account}}
 	if asked.query.Days, err = writer.ParseDays(given.Get("from"), given.Get("to"), d.now()); err != nil {
 		words = sentence(err)
 		if asked.query.Days, err = writer.ParseDays("", "", d.now()); err != nil {
 			return asked, "", err
 		}
 	}
-	if asked.keys, err = d.client.Keys(v.r.Context(), account); err != nil {
+	if asked.query.Key, asked.keys, err = d.chosenKey(v, account); err != nil {
 		return asked, "", err
-	}
-	for _, k := range asked.keys {
-		asked.names[k.ID] = keyWords(k.ID, k.Name, k.Shown)
-	}
-	if key := given.Get("key"); key != "" {
-		asked.query.Key, _ = strconv.ParseInt(key, 10, 64)
-		if asked.names[asked.query.Key] == "" {
-			return asked, "", errMissing
-		}
 	}
 	if name := given.Get("endpoint"); name != "" {
 		if asked.query.Endpoint = charge.ParseEndpoint(name); asked.query.Endpoint == 0 {
@@ -165,7 +170,7 @@ func (d *Dashboard) usageOf(v *visit, account int64, path string) (answer, error
 	if asked.query.Endpoint != 0 {
 		data.Endpoint = asked.query.Endpoint.String()
 	}
-	data.Keys = keyChoices(asked.keys, asked.names, data.Key)
+	data.Keys = asked.keys
 	data.Ranges = d.usageRanges(asked)
 	page := answer{page: "usage", title: "Usage", error: words, data: &data}
 	if words != "" {
@@ -209,17 +214,34 @@ func (d *Dashboard) readUsage(ctx context.Context, asked usageAsked, data *usage
 		return err
 	}
 	for _, u := range byKey {
-		data.ByKey = append(data.ByKey, usageLine{cmp.Or(asked.names[u.Key], keyWords(u.Key, "", "")), u})
+		data.ByKey = append(data.ByKey, usageLine{"", u})
 	}
 	slices.SortStableFunc(data.ByKey, func(a, b usageLine) int { return cmp.Compare(b.calls(), a.calls()) })
 	if more := len(data.ByKey) - maxUsageKeys; more > 0 {
 		data.ByKey, data.MoreKeys = data.ByKey[:maxUsageKeys], int64(more)
+	}
+	names, err := d.readKeyWords(ctx, asked.query.Account, keysOf(data.ByKey, func(l usageLine) int64 { return l.Key }))
+	if err != nil {
+		return err
+	}
+	for i := range data.ByKey {
+		l := &data.ByKey[i]
+		l.Words = cmp.Or(names[l.Key], keyWords(l.Key, "", ""))
 	}
 	byEndpoint, err := d.sums(ctx, asked, writer.ByEndpoint)
 	for _, u := range byEndpoint {
 		data.ByEndpoint = append(data.ByEndpoint, usageLine{u.Endpoint, u})
 	}
 	return err
+}
+
+// keysOf lists the keys of rows, each once.
+func keysOf[R any](rows []R, key func(R) int64) []int64 {
+	keys := map[int64]bool{}
+	for _, row := range rows {
+		keys[key(row)] = true
+	}
+	return slices.Collect(maps.Keys(keys))
 }
 
 func (l usageLine) calls() int64 { return l.Found + l.NotFound + l.Failed }
@@ -238,6 +260,9 @@ func (d *Dashboard) accountUsageCSV(v *visit) (answer, error) {
 
 // writeUsageCSV answers with the calls of a range by day, key and endpoint.
 func (d *Dashboard) writeUsageCSV(v *visit, account int64) (answer, error) {
+	if _, err := d.client.Account(v.r.Context(), account); err != nil {
+		return answer{}, err
+	}
 	asked, words, err := d.readUsageAsked(v, account)
 	if err == nil && words != "" {
 		err = &refusal{http.StatusBadRequest, "Not these days", words}
@@ -252,6 +277,10 @@ func (d *Dashboard) writeUsageCSV(v *visit, account int64) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	names, err := d.readKeyWords(v.r.Context(), account, keysOf(sums, func(u writer.UsageSum) int64 { return u.Key }))
+	if err != nil {
+		return answer{}, err
+	}
 	days := asked.query.Days
 	header := v.w.Header()
 	header.Set("Content-Type", "text/csv; charset=utf-8")
@@ -260,7 +289,7 @@ func (d *Dashboard) writeUsageCSV(v *visit, account int64) (answer, error) {
 	c.Write([]string{"utc_day", "key", "key_name", "endpoint", "found", "not_found", "failed"})
 	for _, u := range sums {
 		c.Write([]string{
-			u.Day, strconv.FormatInt(u.Key, 10), inert(asked.names[u.Key]), u.Endpoint,
+			u.Day, strconv.FormatInt(u.Key, 10), inert(names[u.Key]), u.Endpoint,
 			strconv.FormatInt(u.Found, 10), strconv.FormatInt(u.NotFound, 10), strconv.FormatInt(u.Failed, 10),
 		})
 	}
