@@ -11,7 +11,7 @@ const (
 )
 
 // Queries are those that run again and again, with the number of their parameters.
-var Queries = map[string]int{selectBalances: 4, selectCapped: 5, selectEnding: 4, selectSpent: 3, selectDue: 5}
+var Queries = map[string]int{selectBalances: 4, selectCapped: 5, selectEnding: 4, selectSpent: 3, selectDue: 5, selectExpired: 1}
 
 // PauseAfter is the pause after so many failed attempts.
 var PauseAfter = pauseAfter

@@ -37,6 +37,8 @@ const (
 	selectSpent = `SELECT t.id, t.account, k.id, k.name, k.shown, k.monthly_credits, k.limited_until FROM notice_target t
 		CROSS JOIN api_key k ON k.account = t.account
 		WHERE k.limited_until > ?1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ?1) AND (t.channel = ?2 OR t.channel = ?3)`
+	// selectExpired has the time until which notices have expired.
+	selectExpired = `SELECT 1 FROM notice_target t CROSS JOIN notice e ON e.target = t.id WHERE e.next_at IS NULL AND e.at <= ?1 LIMIT 1`
 )
 
 // finding looks for events to notify on the channels that this writer has.
@@ -45,6 +47,8 @@ type finding struct {
 	events   []event
 	// again are the targets whose balance recovered, so that the next time is notified again.
 	again []int64
+	// expired says that there are notices to drop.
+	expired bool
 }
 
 // find also finds events that were notified before, except for balances: news drops those.
@@ -54,7 +58,10 @@ func (f *finding) find(ctx context.Context, db querier, now int64) error {
 			return fmt.Errorf("look for what to tell: %w", err)
 		}
 	}
-	return nil
+	return each(ctx, db, selectExpired, []any{now - kept.Milliseconds()}, func(*sql.Rows) error {
+		f.expired = true
+		return nil
+	})
 }
 
 func (f *finding) balances(ctx context.Context, db querier, now int64) error {

@@ -712,7 +712,6 @@ func TestWhatWasDeliveredLongAgoIsDropped(t *testing.T) {
 		want int
 	}{{notice.Kept - time.Millisecond, 1}, {time.Millisecond, 0}} {
 		o.Now = o.Now.Add(c.pass)
-		o.Exec(`UPDATE notice_target SET low_told = 0`) // there is something to tell
 		require.NoError(t, o.Sender.Look(t.Context()))
 		require.Equal(t, c.want, o.Count(`SELECT count(*) FROM notice WHERE kind = 'test' AND next_at IS NULL`))
 		require.Equal(t, 1, o.Count(`SELECT count(*) FROM notice WHERE kind = 'test' AND next_at IS NOT NULL`), "what waits is kept")

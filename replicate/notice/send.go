@@ -194,7 +194,7 @@ func (s *Sender) repeat(ctx context.Context, every time.Duration, act func(conte
 	}
 }
 
-// Look finds new events, and stores their notices.
+// Look finds new events, stores their notices, and drops expired ones.
 func (s *Sender) Look(ctx context.Context) error {
 	var f finding
 	for i, w := range s.config.Ways {
@@ -204,7 +204,7 @@ func (s *Sender) Look(ctx context.Context) error {
 	if err == nil {
 		err = f.news(ctx, s.config.Ledger)
 	}
-	if err != nil || len(f.events)+len(f.again) == 0 {
+	if err != nil || len(f.events)+len(f.again) == 0 && !f.expired {
 		return err
 	}
 	return s.config.Commit(ctx, f.store)
