@@ -83,9 +83,9 @@ func traceparent(values []string) string {
 	return values[0]
 }
 
-// LogBuffer buffers log lines, so that a busy server does not make a system call for each. No request waits for
-// the log: while its destination hangs, such as a pipe that nobody reads, lines wait in memory, and those beyond
-// a few megabytes are dropped. It is safe for concurrent use.
+// LogBuffer buffers log lines, so that a busy server does not make a system call for each. The request whose line fills
+// the buffer waits for the write, at most a second. While the destination hangs, such as a pipe that nobody reads, no other
+// request waits: lines are kept in memory, and those beyond a few megabytes are dropped. It is safe for concurrent use.
 type LogBuffer struct {
 	// Lost, if set, is called with the number of lines that were dropped or could not be written, once a write succeeds again.
 	Lost func(lines int64)
