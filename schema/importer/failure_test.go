@@ -73,7 +73,7 @@ func TestUnusableFilesEndTheRunBeforeItWrites(t *testing.T) {
 		"binary behind a mark":          {"\xff\xfe" + strings.Repeat("\x00\x01", 64), "not that of a known format"},
 		"gzip of nothing":               {gzipped(""), "is empty"},
 		"broken gzip":                   {"\x1f\x8b\x00", "gzip"},
-		"a window of zstd over 128 MiB": {zstdWindow(18), "window size exceeded"},
+		"a window of zstd over 128 MiB": {zstdWindow(18), "is over 128 MiB: unpack it, or pack it without zstd --long"},
 		"broken zstd":                   {"\x28\xb5\x2f\xfd\xff", "read"},
 	} {
 		t.Run(name, func(t *testing.T) {

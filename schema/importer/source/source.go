@@ -24,6 +24,7 @@ var (
 	errPacked      = errors.New("is packed in a way that is not read: unpack it, or pack it with gzip or zstd")
 	errPackedTwice = errors.New("was compressed twice: uncompress it once")
 	errDatabase    = errors.New("is a database: export its table as CSV in UTF-8")
+	errWindow      = errors.New("the window of its compression is over 128 MiB: unpack it, or pack it without zstd --long")
 	errTar         = errors.New("is a tar archive: unpack it and import the files in it")
 	errUTF16       = errors.New("is UTF-16 text without a byte order mark: save it as CSV in UTF-8")
 	errUTF32       = errors.New("is UTF-32 text: save it as CSV in UTF-8")
@@ -194,6 +195,9 @@ const (
 	zstdMark = "\x28\xb5\x2f\xfd"
 )
 
+// maxWindow is the largest window of a zstd file, which takes as much memory: that of zstd --long.
+const maxWindow = 128 << 20
+
 func beginsAs(start []byte, kinds []kind) error {
 	for _, kind := range kinds {
 		if bytes.HasPrefix(start, []byte(kind.begin)) {
@@ -293,7 +297,7 @@ func (s *File) uncompress(in *countingReader) (*bufio.Reader, error) {
 		}
 		return bufio.NewReaderSize(&uncompressed{&members{r, stored}, in}, bufferBytes), nil
 	case bytes.HasPrefix(magic, []byte(zstdMark)):
-		r, err := zstd.NewReader(stored, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+		r, err := zstd.NewReader(stored, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, fmt.Errorf("uncompress zstd: %w", err)
 		}
@@ -372,6 +376,9 @@ func (r *countingReader) Read(p []byte) (int, error) {
 
 // explain tells an error of uncompressing what was read from one of reading it.
 func (r *countingReader) explain(err error) error {
+	if errors.Is(err, zstd.ErrWindowSizeExceeded) {
+		return errWindow
+	}
 	if err == nil || r.err != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
