@@ -150,6 +150,12 @@ func TestTheLastDayOfDatabasesEndsNothing(t *testing.T) {
 	require.Equal(t, []string{"-|-", "-|-", "-|-", "-|-"}, w.rows("SELECT cessation_date, cessation FROM appointment"))
 	w.text("2025-05-05", "llpin,name,joined_on,left_on\nABD-0345,A ONE,2020-01-01,9999-12-31\n")
 	require.Equal(t, "2020-01-01|-", w.row("SELECT joined_on, left_on FROM partner"))
+
+	w = newFixture(t)
+	f = w.text("2025-05-05", `{"companyData":{"company":"A","cin":"U55101GA2006PTC900001","companyStatus":"Active"},"directorData":[{"DIN":"1","FirstName":"B",`+
+		`"MCAUserRole":[{"cin":"U55101GA2006PTC900001","cessationDate":"12/31/9999"},{"cin":"ABD-0345","cessationDate":"9999-12-31"}]}]}`)
+	require.Empty(t, f.Rejected)
+	require.Equal(t, "-|-|-", w.row("SELECT cessation_date, cessation, left_on FROM appointment, partner"))
 }
 
 // TestWhatStandsForNoValueEndsNothing: an appointment, or a partner's time, goes on.

@@ -235,7 +235,7 @@ func roleRaw(din string, role gjson.Result) string {
 func (d *documents) role(din string, name record.Value, role gjson.Result) (record.Record, error) {
 	r := reading{dates: d.dates}
 	began := r.date(r.in(role, "roleEffectiveDate"))
-	ended := r.date(r.in(role, "cessationDate"))
+	ended := r.end(r.in(role, "cessationDate"))
 	id := role.Get("cin").String()
 	if cin, ok := cinOf(id); ok {
 		return appointment(cin, din, role.Get("designation").String(), began, ended, ""), r.err
