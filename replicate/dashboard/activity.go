@@ -66,6 +66,11 @@ func (d *Dashboard) activityPage(v *visit) (answer, error) {
 			return answer{}, errMissing
 		}
 	}
+	leave, err := d.turns.enter(v.r.Context(), v.user.Account) // who is no owner is seen only by reading all entries
+	if err != nil {
+		return answer{}, err
+	}
+	defer leave()
 	rows, err := d.readActivity(v.r.Context(), selectOwnActivity, v.user.Account, before, activityRows+1)
 	if len(rows) > activityRows {
 		rows = rows[:activityRows]

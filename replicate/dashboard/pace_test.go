@@ -77,7 +77,7 @@ func TestAnAccountsSumsAreMadeOneAfterAnother(t *testing.T) {
 	for _, summed := range []struct {
 		*browser
 		at string
-	}{{b, "/"}, {b, "/keys"}, {b, "/credits"}, {b, "/credits.csv?month=all"}, {operator, "/accounts/1"}, {operator, "/accounts/1/credits"}} {
+	}{{b, "/"}, {b, "/keys"}, {b, "/credits"}, {b, "/activity"}, {b, "/credits.csv?month=all"}, {operator, "/accounts/1"}, {operator, "/accounts/1/credits"}} {
 		p := summed.get(summed.at)
 		require.Equal(t, http.StatusTooManyRequests, p.StatusCode, summed.at)
 		require.Contains(t, p.text(), "Too much at once", summed.at)
@@ -85,6 +85,7 @@ func TestAnAccountsSumsAreMadeOneAfterAnother(t *testing.T) {
 	}
 	require.Equal(t, http.StatusOK, b.get("/settings").StatusCode)
 	require.Equal(t, http.StatusOK, other.get("/").StatusCode)
+	require.Equal(t, http.StatusOK, operator.get("/activity").StatusCode)
 	end()
 	require.Equal(t, http.StatusOK, b.get("/credits.csv?month=all").StatusCode)
 	require.Equal(t, http.StatusOK, b.get("/").StatusCode)

@@ -11,8 +11,8 @@ import (
 // sumWait is how long a page waits for its account's turn.
 const sumWait = 10 * time.Second
 
-// turns lets the sums of an account's usage run one after another, whoever asks: one over years takes seconds of a
-// processor that the edges' messages need too. It is safe for concurrent use.
+// turns lets what reads years of an account run one after another, such as the sums of its usage, whoever asks: that takes
+// seconds of a processor that the edges' messages need too. It is safe for concurrent use.
 type turns struct {
 	wait time.Duration
 	mu   sync.Mutex
