@@ -116,13 +116,13 @@ func (p *pusher) begin(ctx context.Context, before state) error {
 }
 
 // moveSearch makes the hash of every search entry differ, so that all are written again; of those that still differ
-// since an interrupted push, it stays. If the entries have another program's terms, they can't be deleted one by one,
+// since an interrupted push, in content by an earlier version, it stays. If the entries have another program's terms, they can't be deleted one by one,
 // and the index is emptied at once.
 func (p *pusher) moveSearch(before state) []libsql.Statement {
 	list := []libsql.Statement{
 		{SQL: `UPDATE search_push SET generation = ?1, terms = ?2`, Args: []any{p.generation, termsMark()}},
 		{SQL: `UPDATE content_newer SET hash = ~hash WHERE kind = ?1 AND hash >= 0`, Args: []any{int(entry)}},
-		{SQL: `INSERT INTO content_newer (bucket, kind, key, hash, was) SELECT bucket, kind, key, ~hash, hash FROM content AS c WHERE kind = ?1
+		{SQL: `INSERT INTO content_newer (bucket, kind, key, hash, was) SELECT bucket, kind, key, iif(hash < 0, hash, ~hash), hash FROM content AS c WHERE kind = ?1
 			AND NOT EXISTS (SELECT 1 FROM content_newer AS n WHERE n.bucket = c.bucket AND n.kind = c.kind AND n.key = c.key)`, Args: []any{int(entry)}},
 	}
 	if before.terms != termsMark() {

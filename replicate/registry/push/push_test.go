@@ -246,6 +246,28 @@ func TestASearchOfOtherTermsGoesOnFromAnInterruptedOne(t *testing.T) {
 	f.same(release)
 }
 
+// TestASearchOfOtherTermsGoesOnFromOneOfAnEarlierVersion, which made the hashes differ in the table that a hand-over
+// fills, and was interrupted.
+func TestASearchOfOtherTermsGoesOnFromOneOfAnEarlierVersion(t *testing.T) {
+	f, _ := newPushed(t)
+	for _, statement := range []string{
+		"DELETE FROM content_whole",
+		"INSERT INTO content (bucket, kind, key, hash) SELECT bucket, kind, key, hash FROM content_newer WHERE hash IS NOT NULL",
+		"DELETE FROM content_newer",
+		"INSERT INTO content_whole (id) VALUES (1)",
+		fmt.Sprintf("UPDATE content SET hash = ~hash WHERE kind = %d", entry),
+		"UPDATE search_push SET generation = generation + 1, terms = terms + 1",
+		"DELETE FROM search_name",
+		"INSERT INTO search_index (search_index) VALUES ('delete-all')",
+	} {
+		sqldtest.Exec(t, f.server, statement)
+	}
+	f.edit(nil, "UPDATE company SET paid_up_capital = 6 WHERE cin = (SELECT min(cin) FROM company)")
+	release := f.snapshot()
+	f.run(f.config(release))
+	f.same(release)
+}
+
 func TestEntriesThatExchangePlacesAreWrittenTogether(t *testing.T) {
 	f, _ := newPushed(t)
 	// Two names change places, and a third takes the place of one that goes.
