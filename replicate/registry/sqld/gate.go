@@ -233,13 +233,14 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// bounded is the answer to a request by HTTP/1.1, the last one of its connection. It ends when its client reads nothing for
-// stuckTimeout, as the server's HTTP/2 does by itself, or holds back a body that nobody reads.
+// bounded is the answer to a request by HTTP/1.1. It ends when its client reads nothing for stuckTimeout, as the server's
+// HTTP/2 does by itself.
 type bounded struct {
 	http.ResponseWriter
 	control *http.ResponseController
 }
 
+// newBounded makes the last answer of its connection, which also ends when the client holds back a body that nobody reads.
 func newBounded(w http.ResponseWriter) bounded {
 	w.Header().Set("Connection", "close")
 	return bounded{w, http.NewResponseController(w)}
@@ -250,6 +251,9 @@ func (b bounded) Write(p []byte) (int, error) {
 	_ = b.control.SetWriteDeadline(time.Now().Add(stuckTimeout))
 	return b.ResponseWriter.Write(p)
 }
+
+// Unwrap is for http.ResponseController.
+func (b bounded) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 
 func (b bounded) end() { _ = b.control.SetReadDeadline(time.Now().Add(handshakeTimeout)) }
 

@@ -177,7 +177,7 @@ func (g *readGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	}
-	g.proxy.ServeHTTP(w, r)
+	g.proxy.ServeHTTP(bounded{w, http.NewResponseController(w)}, r)
 }
 
 // tell logs a refusal, unless one was logged within toldPause, before or, if the clock was set back, after now.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -54,6 +55,36 @@ func TestNoStatementWaitsForAFrame(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"baton":"b","requests":[{"type":"execute","stmt":{"sql":"SELECT 1"}},{"type":"batch","batch":{"steps":[{"stmt":{"sql":"SELECT 2"}}]}}]}`,
 		string(passed))
+}
+
+// TestAnAnswerThatIsReadIsNotCutOff, however long it takes: a query may return many rows over a slow line.
+func TestAnAnswerThatIsReadIsNotCutOff(t *testing.T) {
+	g, err := openReads(&Config{HTTP: "127.0.0.1:0", Reads: &Reads{Admit: func(string) bool { return true }}}, newOutput(io.Discard), nil)
+	require.NoError(t, err)
+	defer g.close()
+	g.release()
+	inner, err := net.Listen("tcp", g.inner)
+	require.NoError(t, err)
+	limit := 100 * time.Millisecond
+	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range 5 {
+			_, _ = io.WriteString(w, "row")
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(limit / 2)
+		}
+	})}
+	go server.Serve(inner)
+	defer server.Close()
+	web := httptest.NewUnstartedServer(g)
+	web.Config.WriteTimeout = limit
+	web.Start()
+	defer web.Close()
+	answer, err := http.Post(web.URL+"/v3/cursor", "application/json", strings.NewReader(`{"batch":{"steps":[]}}`))
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	rows, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat("row", 5), string(rows))
 }
 
 // TestRefusalsAreLoggedNowAndThen: whoever can reach the port must not fill the log.
