@@ -849,6 +849,8 @@ func TestValuesInQuotesOfTheirOwnAreReadWithout(t *testing.T) {
 	require.Equal(t, wantA, w.row(companyColumnsQuery, "U55101GA2006PTC900001"))
 	w.text("2025-05-06", headerA+strings.Replace(rowA, "MADE-UP RESORTS   PRIVATE LIMITED", `"""A"" AND ""B"""`, 1))
 	require.Equal(t, `"A" AND "B"`, w.row("SELECT company_name FROM company"))
+	w.text("2025-05-07", headerA+strings.Replace(rowA, "MADE-UP RESORTS   PRIVATE LIMITED", `"""A """"B"""" LIMITED"""`, 1))
+	require.Equal(t, `A "B" LIMITED`, w.row("SELECT company_name FROM company"))
 }
 
 // TestTextsThatMayBeCutOffAreTold, where they are too few to refuse the file.
@@ -1090,4 +1092,13 @@ func TestRowsThatWereSplitAtSemicolonsAreReadAsTheyWere(t *testing.T) {
 	f = w.text("2025-05-05", "CompanyName,CIN,CompanyStatus,Company Class;\n\"A, B LIMITED\",U55101GA2006PTC900001,Active,Other;\n")
 	require.Empty(t, f.Rejected)
 	require.Equal(t, "A, B LIMITED|ACTIVE|Other", w.row("SELECT company_name, status, class FROM company"), "a semicolon too many")
+	for _, text := range []string{
+		"Registered_Office_Address,CIN,CompanyName,CompanyStatus;\n\"BEACH ROAD\nPANAJI, Goa 403001\",U55101GA2006PTC900001,A LIMITED,Active;\n",
+		"CIN,CompanyName,CompanyStatus,Registered_Office_Address;\nU55101GA2006PTC900001,A LIMITED,Active,\"BEACH ROAD\nPANAJI, Goa 403001\";\n",
+	} {
+		w = newFixture(t)
+		f = w.text("2025-05-05", text)
+		require.Empty(t, f.Rejected)
+		require.Equal(t, "A LIMITED|403001", w.row("SELECT company_name, pincode FROM company"), "a line end in a row that was not split")
+	}
 }

@@ -69,7 +69,7 @@ func (a *address) lastLine(state string) string {
 // Any other text becomes the line, with a pincode if it ends in one, perhaps before the country.
 func parseAddress(s string) address {
 	if strings.ContainsFunc(s, func(c rune) bool { return c >= utf8.RuneSelf }) {
-		s = strings.ReplaceAll(hyphened(visible(decodedTwice(s))), "—", "-")
+		s = withHyphens(visible(decodedTwice(s)))
 	}
 	if strings.IndexByte(s, '<') >= 0 {
 		s = lineBreaks.ReplaceAllString(s, " ")
@@ -103,6 +103,22 @@ func parseAddress(s string) address {
 		return address{line: joinLines(splitLines(line)), pincode: pincode}
 	}
 	return address{line: joinLines(splitLines(s))}
+}
+
+// rangeOfNumbers matches a range such as 401–404, whose halves look like those of a pincode. Its dash stays.
+var rangeOfNumbers = regexp.MustCompile(`(^|\D)\d{3} *[\x{2010}-\x{2014}\x{2212}] *\d{3}(\D|$)`)
+
+// withHyphens returns an address with hyphens for dashes, but for those of such ranges.
+func withHyphens(s string) string {
+	var b strings.Builder
+	from, hyphens := 0, func(part string) { b.WriteString(strings.ReplaceAll(hyphened(part), "—", "-")) }
+	for _, at := range rangeOfNumbers.FindAllStringIndex(s, -1) {
+		hyphens(s[from:at[0]])
+		b.WriteString(s[at[0]:at[1]])
+		from = at[1]
+	}
+	hyphens(s[from:])
+	return b.String()
 }
 
 // lineBreaks matches the line breaks of a web page within an address.

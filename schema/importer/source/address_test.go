@@ -26,6 +26,8 @@ func TestAddresses(t *testing.T) {
 		{"\u200bBARDEZ HOUSE,PANAJI,Goa,403001\u200b-India\u200b", "BARDEZ HOUSE", "PANAJI", "Goa", "403001"},
 		{"12 MG ROAD, Pune, Maharashtra - 411001\ufeff", "12 MG ROAD", "Pune", "Maharashtra", "411001"},
 		{"12 MG ROAD, PLOT 5–7, Pune – 411001, Maharashtra", "12 MG ROAD, PLOT 5-7", "Pune", "Maharashtra", "411001"},
+		{"Shop 401–404, 12 MG ROAD", "Shop 401–404, 12 MG ROAD", "", "", ""}, {"12 MG ROAD, Plots 110 — 112", "12 MG ROAD, Plots 110 — 112", "", "", ""},
+		{"Shop 401–404, 12 MG ROAD, Pune – 411001, Maharashtra", "Shop 401–404, 12 MG ROAD", "Pune", "Maharashtra", "411001"},
 		{"12 MG ROAD, Okhla, New Delhi‑110020", "12 MG ROAD, Okhla, New Delhi", "", "Delhi", "110020"},
 		{"BARDEZ HOUSE,PANAJI,Goa,403001–India", "BARDEZ HOUSE", "PANAJI", "Goa", "403001"},
 		{"BARDEZ HOUSE,PANAJI â€“ 403001,Goa,000000-India", "BARDEZ HOUSE", "PANAJI", "Goa", "403001"},

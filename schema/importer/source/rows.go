@@ -72,6 +72,10 @@ func (r *rowReader) next() (row, error) {
 		r.rows++
 		if separator, open := r.opened(text); open {
 			text, err = r.joinQuoted(text, separator)
+			if err != nil && r.isPadded && isOpen(text, r.separator, cutToQuote) { // the row was not split
+				separator = r.separator
+				text, err = r.joinQuoted(text, separator)
+			}
 			if err != nil && separator == r.separator {
 				return row{line: first, raw: text}, err
 			}
@@ -140,6 +144,9 @@ func (r *rowReader) joinQuoted(first string, separator byte) (string, error) {
 			body = still
 			continue
 		}
+		if r.isPadded {
+			body = strings.TrimRight(body, "; ")
+		}
 		if !r.hasColumns(text) || !closesField(body, separator) {
 			break
 		}
@@ -185,9 +192,9 @@ func (r *rowReader) readLine() (string, error) {
 }
 
 // opened reports whether a row ends within a quoted field, and with which separator. Until the header is known, a row
-// without the usual separator may have any other. Padded rows have semicolons between what may be in quotes.
+// without the usual separator may have any other. Padded rows that begin with a quote may have semicolons between what is in quotes.
 func (r *rowReader) opened(text string) (separator byte, open bool) {
-	if r.isPadded {
+	if r.isPadded && strings.HasPrefix(text, `"`) {
 		return ';', isOpen(text, ';', cutToQuote)
 	}
 	if r.columns > 0 || strings.IndexByte(text, r.separator) >= 0 || isOpen(text, r.separator, cutToQuote) {

@@ -295,16 +295,18 @@ func (s *sheet) get(f field) string {
 	if s.hasMark(value) {
 		value = value[1:]
 	}
-	if len(value) > len(`""`) && value[0] == '"' && strings.IndexByte(value[1:], '"') == len(value)-2 {
-		value = value[1 : len(value)-1]
+	value = withoutQuotes(value, "")
+	return withoutQuotes(value, "=")
+}
+
+// withoutQuotes returns what is in quotes, if all of a value is that behind a sign.
+func withoutQuotes(value, sign string) string {
+	text, isQuoted := strings.CutPrefix(value, sign+`"`)
+	text, isClosed := strings.CutSuffix(text, `"`)
+	if !isQuoted || !isClosed || text == "" || strings.Contains(strings.ReplaceAll(text, `""`, ""), `"`) {
+		return value
 	}
-	if len(value) > len(`=""`) && value[0] == '=' && value[1] == '"' && value[len(value)-1] == '"' {
-		text := value[2 : len(value)-1]
-		if !strings.Contains(strings.ReplaceAll(text, `""`, ""), `"`) {
-			return strings.ReplaceAll(text, `""`, `"`)
-		}
-	}
-	return value
+	return strings.ReplaceAll(text, `""`, `"`)
 }
 
 // sheetLineEnds turns the escape of a line end in XLSX (ISO/IEC 29500-1, ST_Xstring) into a blank. Some programs leave it in texts.

@@ -208,19 +208,24 @@ func beginsAs(start []byte, kinds []kind) error {
 }
 
 // rowsEndInCR reports whether the first row of a file, and most of those after it, end in CR alone. Values in quotes may have other line
-// ends, and the name of a column a CR.
+// ends, and the name of a column a CR. A quote within a value opens none.
 func rowsEndInCR(start []byte) bool {
-	quoted, ends, others := false, 0, 0
-	for i, c := range start[:max(len(start)-1, 0)] {
+	quoted, before, ends, others := false, byte('\n'), 0, 0
+	for i := 0; i < len(start)-1; i++ {
+		c := start[i]
 		switch {
+		case quoted && c == '"' && start[i+1] == '"':
+			i++
+		case quoted:
+			quoted = c != '"'
 		case c == '"':
-			quoted = !quoted
-		case !quoted && c == '\n':
+			quoted = bytes.IndexByte([]byte("\r\n"+separators), before) >= 0
+		case c == '\n':
 			others++
-		case !quoted && c == '\r' && start[i+1] != '\n' && start[i+1] != '\r':
+		case c == '\r' && start[i+1] != '\n' && start[i+1] != '\r':
 			ends++
 		}
-		if ends == 0 && others > 0 {
+		if before = c; ends == 0 && others > 0 {
 			return false
 		}
 	}
