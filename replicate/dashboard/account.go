@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"regedge/handler/charge"
@@ -156,7 +157,7 @@ func (d *Dashboard) readKeys(ctx context.Context, account int64) (active, revoke
 	return active, revoked[:min(len(revoked), maxRevoked)], err
 }
 
-// viewKeys adds the usage of keys of an account.
+// viewKeys adds the usage of keys of an account. When their last use isn't read in time, they are shown without.
 func (d *Dashboard) viewKeys(ctx context.Context, account int64, keys ...writer.Key) ([]keyView, error) {
 	now, ids := d.now(), make([]int64, len(keys))
 	for i, k := range keys {
@@ -166,7 +167,14 @@ func (d *Dashboard) viewKeys(ctx context.Context, account int64, keys ...writer.
 	if err != nil {
 		return nil, err
 	}
+	views := make([]keyView, len(keys))
+	for i, k := range keys {
+		views[i] = keyView{Key: k, NotFound: missed[k.ID], Cap: ledger.NotFoundCap, Last: "not known at the moment"}
+	}
 	leave, err := d.turns.enter(ctx, account)
+	if errors.Is(err, writer.ErrTooMany) { // a key that leaked can be revoked while sums of its account run
+		return views, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -175,9 +183,8 @@ func (d *Dashboard) viewKeys(ctx context.Context, account int64, keys ...writer.
 	if err != nil {
 		return nil, err
 	}
-	views := make([]keyView, len(keys))
 	for i, k := range keys {
-		views[i] = keyView{Key: k, NotFound: missed[k.ID], Cap: ledger.NotFoundCap, Last: lastUse(lastHours[k.ID], k, now)}
+		views[i].Last = lastUse(lastHours[k.ID], k, now)
 	}
 	return views, nil
 }

@@ -36,5 +36,20 @@ func TestSumsOfAnAccountWaitForItsTurn(t *testing.T) {
 		require.Equal(t, sumWait+time.Second, time.Since(began))
 		second()
 		require.Empty(t, sums.of)
+		var leave []func()
+		for _, ctx := range []context.Context{t.Context(), ofOperator(t.Context())} {
+			left, err := sums.enter(ctx, 1)
+			require.NoError(t, err, "an operator waits for no owner")
+			leave = append(leave, left)
+		}
+		_, err = sums.enter(t.Context(), 2)
+		require.ErrorIs(t, err, writer.ErrTooMany, "two are made at once")
+		leave[0]()
+		third, err := sums.enter(t.Context(), 2)
+		require.NoError(t, err)
+		leave[1]()
+		third()
+		require.Empty(t, sums.of)
+		require.Empty(t, sums.all)
 	})
 }

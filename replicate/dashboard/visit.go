@@ -173,6 +173,9 @@ func (d *Dashboard) answer(v *visit, who role, h handler) (answer, error) {
 	if err := d.identify(v); err != nil {
 		return answer{}, err
 	}
+	if v.user != nil && v.user.Operator {
+		v.r = v.r.WithContext(ofOperator(v.r.Context()))
+	}
 	if v.r.Method == http.MethodPost {
 		return d.answerForm(v, who, h)
 	}
