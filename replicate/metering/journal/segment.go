@@ -150,6 +150,10 @@ func (j *Journal) begin(number uint64, snapshot func(write func(record []byte)))
 		err = j.dir.Sync()
 	}
 	if err != nil {
+		// It may be there again after a power cut, or stay: what goes to the old segment would be hidden by its snapshot.
+		if kept := errors.Join(file.Truncate(0), file.Sync()); kept != nil && j.file != nil && j.stuck == nil {
+			j.stuck = fmt.Errorf("empty a segment that was given up: %w", kept)
+		}
 		return errors.Join(err, file.Close(), j.dir.Remove(name))
 	}
 	j.file, j.number, j.size, j.marked = file, number, size, size
