@@ -96,3 +96,17 @@ func TestPoolsAreSweptOnceADay(t *testing.T) {
 	l.sweep(now+day, now+day)
 	require.NotContains(t, l.pools, past)
 }
+
+// TestADayWritesNoAccountThatSpentNothing: of a million accounts most spend nothing, and no message is answered meanwhile.
+func TestADayWritesNoAccountThatSpentNothing(t *testing.T) {
+	const day = 24 * 60 * 60 * 1000
+	now := int64(1_790_000_000_000)
+	l, h := lent(t)
+	l.changes = newChanges()
+	l.sweep(now, now)
+	require.Empty(t, l.changes.accounts)
+	h.Spent, h.pool.Spent, h.pool.Leased = 1, 1, h.pool.Leased-1
+	l.sweep(now+day, now+day)
+	require.Len(t, l.changes.accounts, 1)
+	require.Equal(t, []Entry{{1, -1, EntrySpent, ""}}, l.changes.Entries)
+}
