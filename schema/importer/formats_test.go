@@ -86,7 +86,7 @@ func TestSeparatorsAndLineEnds(t *testing.T) {
 		"CR, with gzip":     gzipped(strings.ReplaceAll(text, "\n", "\r")),
 		"CR, semicolons":    strings.NewReplacer("\n", "\r", ",", ";").Replace(text),
 		"CR, LF in a value": strings.Replace(strings.ReplaceAll(text, "\n", "\r"), "TWO ", "TWO\n", 1),
-		"CR, stray quotes": strings.NewReplacer("Status\r", "Status,Note\r", "LIMITED,Active\r", "LIMITED,Active,5\" pipes\r", "\",Active\r", "\",Active,\"x\ny\n\"\"z\"\"\"\r").
+		"CR, stray quotes": strings.NewReplacer("Status\r", "Status,Note\r", "LIMITED,Active\r", "LIMITED,Active,5\" pipes\r", "\",Active\r", "\",Active,\"x \"\"y\"\" \nz\n\"\r").
 			Replace(strings.ReplaceAll(text, "\n", "\r")),
 		"LF, CR in a value": strings.Replace(text, "TWO ", "TWO\r", 1),
 		"CR CR LF":          strings.ReplaceAll(text, "\n", "\r\r\n"),

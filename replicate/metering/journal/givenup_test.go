@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,7 @@ type halfSynced struct {
 	fails   bool
 	keeps   bool // files can't be cut
 	removed map[string]*bytes.Buffer
+	uncut   map[string]*bytes.Buffer // files that were cut, and not synced since, as they were before
 }
 
 func (d *halfSynced) Sync() error {
@@ -28,29 +30,40 @@ func (d *halfSynced) Sync() error {
 
 func (d *halfSynced) Remove(name string) error {
 	if d.removed != nil && d.files[name] != nil {
-		d.removed[name] = d.files[name]
+		d.removed[name] = cmp.Or(d.uncut[name], d.files[name])
 	}
 	return d.disk.Remove(name)
 }
 
 func (d *halfSynced) Append(name string) (File, error) {
 	file, err := d.disk.Append(name)
-	if d.keeps {
-		file = uncut{file}
-	}
-	return file, err
+	return halfSyncedFile{file, d, name}, err
 }
 
-// uncut is a file that can't be cut.
-type uncut struct{ File }
+type halfSyncedFile struct {
+	File
+	d    *halfSynced
+	name string
+}
 
-func (uncut) Truncate(int64) error { return errFault1 }
+func (f halfSyncedFile) Truncate(size int64) error {
+	if f.d.keeps {
+		return errFault1
+	}
+	f.d.uncut = map[string]*bytes.Buffer{f.name: bytes.NewBuffer(bytes.Clone(f.d.files[f.name].Bytes()))}
+	return f.File.Truncate(size)
+}
+
+func (f halfSyncedFile) Sync() error {
+	delete(f.d.uncut, f.name)
+	return f.File.Sync()
+}
 
 func (d *halfSynced) cutPower() {
+	d.disk.cutPower()
 	for name, file := range d.removed {
 		d.files[name] = file
 	}
-	d.disk.cutPower()
 }
 
 // TestASegmentThatWasGivenUpHidesNothing that was written to the old one since, whether it is there again after a power cut

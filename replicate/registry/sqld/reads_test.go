@@ -65,11 +65,16 @@ func TestAnAnswerThatIsReadIsNotCutOff(t *testing.T) {
 	g.release()
 	inner, err := net.Listen("tcp", g.inner)
 	require.NoError(t, err)
-	limit := 100 * time.Millisecond
-	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	limit, seen := 100*time.Millisecond, make(chan struct{})
+	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for range 5 {
 			_, _ = io.WriteString(w, "row")
 			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-seen: // each row is passed on at once
+			case <-r.Context().Done():
+				return
+			}
 			time.Sleep(limit / 2)
 		}
 	})}
@@ -79,12 +84,17 @@ func TestAnAnswerThatIsReadIsNotCutOff(t *testing.T) {
 	web.Config.WriteTimeout = limit
 	web.Start()
 	defer web.Close()
-	answer, err := http.Post(web.URL+"/v3/cursor", "application/json", strings.NewReader(`{"batch":{"steps":[]}}`))
+	client := http.Client{Timeout: time.Minute}
+	answer, err := client.Post(web.URL+"/v3/cursor", "application/json", strings.NewReader(`{"batch":{"steps":[]}}`))
 	require.NoError(t, err)
 	defer answer.Body.Close()
+	first := make([]byte, len("row"))
+	_, err = io.ReadFull(answer.Body, first)
+	require.NoError(t, err)
+	close(seen)
 	rows, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
-	require.Equal(t, strings.Repeat("row", 5), string(rows))
+	require.Equal(t, strings.Repeat("row", 5), string(first)+string(rows))
 }
 
 // TestRefusalsAreLoggedNowAndThen: whoever can reach the port must not fill the log.
