@@ -23,7 +23,7 @@ func (w *wants) add(n syncproto.Want) {
 	w.pending[n.Pool] = syncproto.Want{Pool: n.Pool, Target: max(old.Target, n.Target), Urgent: old.Urgent || n.Urgent}
 }
 
-// take moves wants into the message under way, as many as fit.
+// take moves wants into the message under way, as many as fit, urgent ones first.
 func (w *wants) take() []syncproto.Want {
 	if len(w.pending) == 0 {
 		return nil
@@ -32,7 +32,15 @@ func (w *wants) take() []syncproto.Want {
 	for _, n := range w.pending {
 		list = append(list, n)
 	}
-	slices.SortFunc(list, func(x, y syncproto.Want) int { return x.Pool.Compare(y.Pool) })
+	slices.SortFunc(list, func(x, y syncproto.Want) int {
+		if x.Urgent != y.Urgent {
+			if x.Urgent {
+				return -1
+			}
+			return 1
+		}
+		return x.Pool.Compare(y.Pool)
+	})
 	list = list[:min(len(list), syncproto.MaxWants)]
 	for _, n := range list {
 		w.asked[n.Pool] = n
@@ -76,6 +84,7 @@ func (s *EdgeState) Urgent() bool {
 
 // renew asks for more of what runs low, before it is needed.
 func (s *EdgeState) renew(now int64, r *charge.Request, a *account) {
+	s.lookAhead(now, r, a)
 	if r.Outcome == charge.NotFound {
 		l := s.leases.keys.get(r.Key)
 		s.renewOne(now, notFoundPool(r.Key, l.window), l, notFoundUnits)
@@ -89,6 +98,27 @@ func (s *EdgeState) renew(now int64, r *charge.Request, a *account) {
 func (s *EdgeState) renewOne(now int64, p syncproto.Pool, l *lease, target int64) {
 	low := l.held()*2 < target && !l.dry && !l.recalled
 	if low || p.Kind == syncproto.Credits && l.until-now < renewMillis {
+		s.wants.add(syncproto.Want{Pool: p, Target: target})
+	}
+}
+
+// lookAhead asks, in the last ten minutes of a day, for the lease of the next day, and so for that of the next
+// month: else the first request of every key after midnight would wait for the writer, all at once.
+func (s *EdgeState) lookAhead(now int64, r *charge.Request, a *account) {
+	soon := now + slotMillis
+	day := syncproto.Day(soon)
+	if day == syncproto.Day(now) {
+		return
+	}
+	s.ask(notFoundPool(r.Key, day), notFoundUnits)
+	if month := syncproto.Month(soon); month != a.volume.window {
+		s.ask(volumePool(r.Account, month), a.target())
+	}
+}
+
+// ask asks for a lease of a pool of which there is none.
+func (s *EdgeState) ask(p syncproto.Pool, target int64) {
+	if l := s.leases.find(p); l == nil || !l.known {
 		s.wants.add(syncproto.Want{Pool: p, Target: target})
 	}
 }

@@ -116,3 +116,56 @@ func TestTheTargetOfALeaseFollowsItsUse(t *testing.T) {
 	a.used(slot + 3*slotMillis)
 	require.EqualValues(t, 100, a.target(), "long ago")
 }
+
+// TestADayBeginsWithItsLeases: an edge asks, in the last ten minutes of a day, for those of the next one, and of
+// the next month; else the first request of every key would wait for the writer at midnight.
+func TestADayBeginsWithItsLeases(t *testing.T) {
+	month := syncproto.Month(start)
+	midnight := syncproto.EndOfMonth(month)
+	edge, _ := granted(t, 1000)
+	version := edge.session.seen
+	hear := func(now int64, pools ...syncproto.Pool) {
+		r := &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Applied: edge.outbox.applied, Since: edge.session.seen, Live: 1, NowMillis: now}
+		for _, p := range pools {
+			version++
+			r.Upto = version
+			r.Rows = append(r.Rows, syncproto.Row{Version: version, Pool: p, Granted: 1000, UntilMillis: now + leaseMillis, Balance: 1000})
+		}
+		edge.Apply(now, r, true)
+	}
+	before := midnight - slotMillis - 1
+	today := notFoundPool(1, syncproto.Day(before))
+	edge.Sync(before)
+	hear(before, creditsPool(1), volumePool(1, month), today)
+	require.Empty(t, chargeCode(edge, before, "in the day", charge.Found))
+	require.Empty(t, edge.Sync(before).Wants, "more than ten minutes before its end")
+	edge.Lost()
+	now := midnight - slotMillis
+	require.Empty(t, chargeCode(edge, now, "at its end", charge.Found))
+	require.False(t, edge.Urgent(), "nobody waits")
+	tomorrow, next := notFoundPool(1, syncproto.Day(midnight)), volumePool(1, month+1)
+	require.Equal(t, []syncproto.Want{{Pool: next, Target: 60}, {Pool: tomorrow, Target: notFoundUnits}}, edge.Sync(now).Wants)
+	hear(now, next, tomorrow)
+	require.Empty(t, chargeCode(edge, now, "again", charge.NotFound))
+	require.Empty(t, edge.Sync(now).Wants, "they are there")
+	edge.Lost()
+	for name, outcome := range map[string]charge.Outcome{"found": charge.Found, "not found": charge.NotFound} {
+		a := edge.Charge(midnight, request(name, outcome), false)
+		require.False(t, a.Wait)
+		require.Empty(t, a.Verdict.Code)
+	}
+	require.NoError(t, edge.Check())
+}
+
+// TestUrgentWantsGoFirst: a request waits for each.
+func TestUrgentWantsGoFirst(t *testing.T) {
+	w := newWants()
+	for n := range int64(syncproto.MaxWants) {
+		w.add(syncproto.Want{Pool: creditsPool(n), Target: floorUnits})
+	}
+	urgent := syncproto.Want{Pool: notFoundPool(1, 1), Target: notFoundUnits, Urgent: true}
+	w.add(urgent)
+	list := w.take()
+	require.Len(t, list, syncproto.MaxWants)
+	require.Equal(t, urgent, list[0])
+}

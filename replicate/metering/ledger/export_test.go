@@ -76,3 +76,24 @@ func (l *Ledger) AddedBefore(e *Edge, now int64, left int) {
 func (e *Edge) News() int { return len(e.news) }
 
 const RetiredEpochs = retiredEpochs
+
+const RowsAtOnce = rowsAtOnce
+
+// Sizes counts what the ledger holds.
+type Sizes struct {
+	Accounts, Keys, KeyLimits, Leases int
+	Leased                            int64
+}
+
+func (l *Ledger) Sizes() Sizes {
+	s := Sizes{Accounts: len(l.accounts), Keys: len(l.keys), KeyLimits: len(l.keyLimits)}
+	for _, e := range l.edges {
+		for _, epoch := range e.epochs {
+			s.Leases += len(epoch.leases)
+		}
+	}
+	for _, p := range l.pools {
+		s.Leased += p.Leased
+	}
+	return s
+}

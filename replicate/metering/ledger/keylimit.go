@@ -36,17 +36,18 @@ type keyMonth struct {
 
 // LoadKeyLimits reads the keys with a limit, and what they spent. now is by the writer's clock.
 func (l *Ledger) LoadKeyLimits(ctx context.Context, db Queryer, now int64) error {
-	err := each(ctx, db, `SELECT id, monthly_credits, limited_until FROM api_key WHERE monthly_credits > 0 AND revoked_at IS NULL`, func(rows *sql.Rows) error {
+	const limited = `SELECT id, monthly_credits, limited_until FROM api_key WHERE monthly_credits > 0 AND revoked_at IS NULL AND id > ? ORDER BY id`
+	err := each(ctx, db, limited, func(rows *sql.Rows) error {
 		var key int64
 		k := &keyLimit{spent: map[int32]int64{}}
 		err := rows.Scan(&key, &k.credits, &k.until)
 		l.keyLimits[key] = k
 		return err
-	})
+	}, lowest)
 	if err != nil {
 		return fmt.Errorf("load limits of keys: %w", err)
 	}
-	err = each(ctx, db, `SELECT key, month, spent FROM key_month`, func(rows *sql.Rows) error {
+	err = each(ctx, db, `SELECT key, month, spent FROM key_month WHERE (key, month) > (?, ?) ORDER BY key, month`, func(rows *sql.Rows) error {
 		var of keyMonth
 		var spent int64
 		err := rows.Scan(&of.key, &of.month, &spent)
@@ -55,7 +56,7 @@ func (l *Ledger) LoadKeyLimits(ctx context.Context, db Queryer, now int64) error
 			k.spent[of.month] = spent
 		}
 		return err
-	})
+	}, lowest, lowest)
 	if err != nil {
 		return fmt.Errorf("load what keys spent: %w", err)
 	}
