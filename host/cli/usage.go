@@ -73,7 +73,7 @@ func (c *usageCommand) sum(ctx context.Context, m *Main) error {
 	if !c.To.IsZero() {
 		to = c.To.AddDate(0, 0, -1).Format(time.DateOnly)
 	}
-	days, err := writer.ParseDays(from, to, time.Now())
+	days, err := writer.ParseDays(from, to, m.Now())
 	if err != nil {
 		return err
 	}
