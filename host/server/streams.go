@@ -161,6 +161,12 @@ func (s *streams) next() error {
 // fill reads until raw has n bytes.
 func (s *streams) fill(n int) error {
 	for len(s.raw) < n {
+		if held := s.counted.wait(); held > 0 && !s.until.IsZero() { // the client could not hurry
+			s.until = s.until.Add(held)
+			if err := s.Conn.SetReadDeadline(s.until); err != nil {
+				return err
+			}
+		}
 		had := len(s.raw)
 		s.raw = append(s.raw, make([]byte, max(readBytes, n-had))...)
 		got, err := s.Conn.Read(s.raw[had:])

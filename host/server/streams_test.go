@@ -84,6 +84,37 @@ func TestALongHeaderIsNotKept(t *testing.T) {
 	}
 }
 
+// TestAHeaderHasItsTimeAfterAHold: answers to earlier requests of its connection can hold it up again while it comes.
+func TestAHeaderHasItsTimeAfterAHold(t *testing.T) {
+	client := sent(func(f *http2.Framer, block func(...string) []byte) {
+		header := block(wellFormedHeader...)
+		require.NoError(t, f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header[:20], EndStream: true}))
+		require.NoError(t, f.WriteContinuation(1, true, header[20:]))
+	})
+	synctest.Test(t, func(t *testing.T) {
+		of, _ := without(t, Config{})
+		from, to := net.Pipe()
+		defer from.Close()
+		held := &counted{Conn: to, of: &bounded{server: of}, address: "192.0.2.1", closed: make(chan struct{})}
+		s := newStreams(held, 64<<10)
+		go func() {
+			const begun = len(http2.ClientPreface) + frameHeaderBytes + 3
+			_, _ = from.Write(client[:begun])
+			for _, part := range [][]byte{client[begun : begun+1], client[begun+1 : begun+2]} {
+				time.Sleep(s.patience / 4)
+				held.hold(longestHolds)
+				_, _ = from.Write(part)
+			}
+			_, _ = from.Write(client[begun+2:])
+			_ = from.Close()
+		}()
+		_, err := io.ReadAll(s)
+		require.NoError(t, err)
+		require.False(t, s.ended)
+		require.EqualValues(t, 1, s.newest)
+	})
+}
+
 // TestFramesArePassedOn compares what net/http would read with what the client sent, in all sizes of reads.
 func TestFramesArePassedOn(t *testing.T) {
 	client := sent(func(f *http2.Framer, block func(...string) []byte) {
