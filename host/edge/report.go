@@ -26,6 +26,8 @@ const (
 	recheckInterval = 100 * time.Millisecond
 	// reportTimeout bounds one report.
 	reportTimeout = 5 * time.Second
+	// lastRequestsTimeout bounds the sending of the last requests' log, for which a stop waits.
+	lastRequestsTimeout = time.Second
 )
 
 // Reporter is how a node sends reports.
@@ -50,6 +52,7 @@ func NewClient(writerURL, token string) *writer.Client {
 func (n *Node) Report(r Reporter) service.Service {
 	return service.Service{Name: "report", Run: func(ctx context.Context) error {
 		var reported time.Time
+		arrived := false // the last report
 		for {
 			failure, wait := n.failure(), reportInterval
 			if failure != "" {
@@ -63,13 +66,18 @@ func (n *Node) Report(r Reporter) service.Service {
 				for database, token := range answer.ReadTokens {
 					r.Renew(database, token)
 				}
-				if err == nil {
+				if arrived = err == nil; arrived {
 					n.requests.send(limited, r.Client)
 				}
 				cancel()
 			}
 			select {
-			case <-ctx.Done():
+			case <-ctx.Done(): // the lookups have stopped before
+				if arrived {
+					last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastRequestsTimeout)
+					n.requests.send(last, r.Client)
+					cancel()
+				}
 				return nil
 			case <-time.After(wait):
 			}

@@ -233,7 +233,7 @@ func TestANodeIsServedAsItsOperatorChose(t *testing.T) {
 	client.CloseIdleConnections()
 }
 
-// TestTheWriterGetsTheRequestsOfAKey, also those that were refused, and the node its new tokens.
+// TestTheWriterGetsTheRequestsOfAKey, also those that were refused and the last ones before a stop, and the node its new tokens.
 func TestTheWriterGetsTheRequestsOfAKey(t *testing.T) {
 	s := serve(t, func(*edge.Config) {})
 	require.Equal(t, 503, s.ask(t, liveKey), "the writer is away")
@@ -261,8 +261,10 @@ func TestTheWriterGetsTheRequestsOfAKey(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("no requests were sent")
 	}
+	require.Equal(t, 503, s.ask(t, liveKey))
 	stop()
 	require.NoError(t, <-ended)
+	require.Len(t, sent, 1, "those since the last report")
 	require.Equal(t, "access newer", <-renewed)
 	var served []writer.Served
 	require.NoError(t, json.Unmarshal(body, &served), "%s", body)
