@@ -29,6 +29,7 @@ DEFAULT_BASE_URL = "http://127.0.0.1:8080"
 _FIRST_PAUSE = 0.25  # seconds; the longest before the first retry, doubled up to the next
 _LONGEST_PAUSE = 8.0
 _MAX_BODY = 1 << 20  # bytes; four times the longest answer of the service
+_LONGEST_TIMEOUT = 2**31 // 1000  # seconds; systems count milliseconds in 31 bits
 _USER_AGENT = "regedge-python/1.0.0"
 
 T = TypeVar("T")
@@ -39,7 +40,8 @@ class Client:
 
     base_url     the address of the service, without /v1
     api_key      a live key, or SANDBOX_KEY
-    timeout      seconds for connecting to each address of the service, and then for one attempt's answer, to its last byte
+    timeout      seconds for connecting to each address of the service, and then for one attempt's answer, to its last byte;
+                 above 0, at most 24 days
     max_retries  how often a call is repeated at most; 0 for never
     max_wait     the longest pause before a retry in seconds. When the service asks for a longer one
                  (a monthly volume that is used up), its error is raised at once
@@ -73,8 +75,10 @@ class Client:
             raise ValueError(f"base_url: want the address without /v1, which each call adds; got {base_url!r}")
         if not api_key or any(not "!" <= c <= "~" for c in api_key):
             raise ValueError("api_key: it is empty, or has a character that no key has, such as a line end")
-        if timeout <= 0 or max_retries < 0 or max_wait < 0:
-            raise ValueError("timeout must be positive; max_retries and max_wait must not be negative")
+        if not 0 < timeout <= _LONGEST_TIMEOUT:  # nor is NaN, which is neither less nor more than any number
+            raise ValueError(f"timeout: want seconds above 0, at most {_LONGEST_TIMEOUT}, got {timeout!r}")
+        if not (isinstance(max_retries, int) and max_retries >= 0 and max_wait >= 0):
+            raise ValueError("max_retries must be a whole number, and neither it nor max_wait may be negative")
         self._secure, self._host = parts.scheme == "https", parts.hostname
         # Never None, for which http.client takes the last part of an IPv6 address.
         self._port = parts.port if parts.port is not None else 443 if self._secure else 80

@@ -450,7 +450,7 @@ class ClientTest(unittest.TestCase):
                 self.assertEqual((raised.exception.status, elsewhere.keys), (302, []))
 
     def test_configurations_that_cannot_work_are_refused(self):
-        for arguments in ({"base_url": "localhost:8080"}, {"base_url": "https://"}, {"api_key": "reg_live_x\n"}, {"api_key": "reg_live_é"}, {"api_key": "reg_live x"}, {"api_key": ""}, {"timeout": 0}, {"max_retries": -1}, {"max_wait": -1}):
+        for arguments in ({"base_url": "localhost:8080"}, {"base_url": "https://"}, {"api_key": "reg_live_x\n"}, {"api_key": "reg_live_é"}, {"api_key": "reg_live x"}, {"api_key": ""}, {"timeout": 0}, {"timeout": -1}, {"timeout": float("nan")}, {"timeout": float("inf")}, {"timeout": 1e7}, {"max_retries": -1}, {"max_retries": 1.5}, {"max_wait": -1}, {"max_wait": float("nan")}):
             with self.subTest(arguments), self.assertRaises(ValueError):
                 Client(**arguments)
         for address in ("https://api.example.org/v1", "http://127.0.0.1:8080/v1/"):

@@ -249,6 +249,7 @@ test("an address that no call can be sent to is refused at once", () => {
 });
 
 test("a header that cannot be sent is refused at once, and one of a Headers object is sent", async (t) => {
+  for (const timeout of [0, -1, NaN]) assert.throws(() => new Client({ timeout }), { name: "RangeError", message: /timeout must be positive/ });
   assert.throws(() => new Client({ headers: { "no name": "x" } }), { name: "TypeError", message: /no name/ });
   let sent;
   const { client } = await serve(t, found);
