@@ -19,6 +19,7 @@ const DraftSuffix = ".importing"
 // other run takes it; the draft of a killed process is emptied by the next run.
 type draft struct {
 	target string
+	folder *os.File // of the target
 	file   *os.File // nil once it is closed
 }
 
@@ -29,15 +30,15 @@ func draftOf(target string) (*draft, error) {
 	if d.hasTarget() {
 		return nil, nil // opening it then reports what is wrong, if anything
 	}
-	if _, err := os.Stat(filepath.Dir(target)); err != nil {
+	var err error
+	if d.folder, err = os.Open(filepath.Dir(target)); err != nil {
 		return nil, fmt.Errorf("make registry %s: its folder: %w", target, err)
 	}
-	var err error
 	if d.file, err = os.OpenFile(d.path(), os.O_RDWR|os.O_CREATE, 0o644); err != nil {
-		return nil, fmt.Errorf("make registry %s: %w", target, err)
+		return nil, errors.Join(fmt.Errorf("make registry %s: %w", target, err), d.folder.Close())
 	}
 	if err := d.take(); err != nil {
-		return nil, errors.Join(fmt.Errorf("make registry %s: %w", target, err), d.file.Close())
+		return nil, errors.Join(fmt.Errorf("make registry %s: %w", target, err), d.file.Close(), d.folder.Close())
 	}
 	return d, nil
 }
@@ -91,7 +92,8 @@ const (
 var errMadeMeanwhile = errors.New("another process has made this file meanwhile, and it stays as it is: run the same import again, into that")
 
 // publish makes the draft the registry, durably, unless there is a registry by now. The database must be closed. A WAL
-// left behind by a removed registry is deleted first: SQLite would otherwise apply it to the new file.
+// left behind by a removed registry is deleted first: SQLite would otherwise apply it to the new file. If only the sync
+// of the folder fails, the registry is there.
 func (d *draft) publish() error {
 	if d.hasTarget() {
 		return fmt.Errorf("complete %s: %w", d.target, errMadeMeanwhile)
@@ -103,13 +105,16 @@ func (d *draft) publish() error {
 	if err != nil {
 		return fmt.Errorf("complete %s: %w", d.target, err)
 	}
+	err = d.folder.Sync()
 	d.unlock()
-	folder, err := os.Open(filepath.Dir(d.target))
 	if err != nil {
-		return fmt.Errorf("complete %s: %w", d.target, err)
+		return fmt.Errorf("complete %s: the registry is there and whole, but its name may be lost in a power cut: %w", d.target, err)
 	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return nil
 }
+
+// published reports whether the draft has become the registry, perhaps not durably.
+func (d *draft) published() bool { return d.file == nil }
 
 // close removes the draft, and what SQLite left beside it, unless it was published. It does nothing
 // for a nil or closed draft.
@@ -122,8 +127,9 @@ func (d *draft) close() error {
 	return err
 }
 
-// unlock closes the file, and with it gives up the lock.
+// unlock closes the files, and with them gives up the lock.
 func (d *draft) unlock() {
 	d.file.Close()
+	d.folder.Close()
 	d.file = nil
 }

@@ -48,6 +48,26 @@ func TestADraftThatCannotBeRenamedHasNoRelease(t *testing.T) {
 	require.NoFileExists(t, target+DraftSuffix)
 }
 
+// TestARegistryWhoseNameCannotBeSyncedIsThere, says the error, and an import into it goes on from it.
+func TestARegistryWhoseNameCannotBeSyncedIsThere(t *testing.T) {
+	s, target := openDraft(t)
+	require.NoError(t, s.draft.folder.Close())
+	released, _, err := s.Finish("one")
+	require.ErrorIs(t, err, fs.ErrClosed)
+	require.ErrorContains(t, err, "complete "+target+": the registry is there")
+	require.True(t, released)
+	require.NoError(t, s.Close())
+	require.NoFileExists(t, target+DraftSuffix)
+	again, err := Open(t.Context(), target, 1)
+	require.NoError(t, err)
+	require.NoError(t, again.StartBulk())
+	released, held, err := again.Finish("two")
+	require.NoError(t, err)
+	require.False(t, released, "nothing is new")
+	require.EqualValues(t, 1, held.Companies)
+	require.NoError(t, again.Close())
+}
+
 // TestADraftThatHasAnotherNameByNowIsNotTaken: a run that has just ended made it the registry, or removed it.
 func TestADraftThatHasAnotherNameByNowIsNotTaken(t *testing.T) {
 	for name, end := range map[string]func(draft, target string) error{

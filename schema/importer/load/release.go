@@ -47,7 +47,7 @@ func (s *Store) Finish(id string) (released bool, held Held, err error) {
 		return false, held, err
 	}
 	err = s.publish(released)
-	return released && (err == nil || s.draft == nil), held, err
+	return released && (s.draft == nil || s.draft.published()), held, err
 }
 
 func (s *Store) release(id string) (err error) {
