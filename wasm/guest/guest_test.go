@@ -24,6 +24,8 @@ func TestClientAddr(t *testing.T) {
 		{"takes IPv4 without a port", []string{"192.0.2.7"}, "192.0.2.7"},
 		{"drops the port and brackets of IPv6", []string{"[2001:db8::7]:50123"}, "2001:db8::7"},
 		{"takes IPv6 without a port", []string{"2001:db8::7"}, "2001:db8::7"},
+		{"drops the zone of IPv6", []string{"fe80::7%eth0"}, "fe80::7"},
+		{"drops the zone of IPv6 with a port", []string{"[fe80::7%eth0]:50123"}, "fe80::7"},
 		{"takes the last value, which is the host's", []string{"198.51.100.1:1", "192.0.2.7:2"}, "192.0.2.7"},
 		{"is empty for an empty value", []string{""}, ""},
 	} {

@@ -54,7 +54,7 @@ func values(fields types.Fields, name string) []string {
 }
 
 // clientAddr returns the address in the last value of ClientAddrHeader: IPv4 or IPv6, with a port
-// (a.b.c.d:p, [v6]:p) or without.
+// (a.b.c.d:p, [v6]:p) or without. The zone of IPv6 is dropped, as the native host does.
 func clientAddr(values []string) string {
 	if len(values) == 0 {
 		return ""
@@ -62,10 +62,9 @@ func clientAddr(values []string) string {
 	addr := values[len(values)-1]
 	if strings.HasPrefix(addr, "[") {
 		addr, _, _ = strings.Cut(addr[1:], "]")
-		return addr
-	}
-	if strings.Count(addr, ":") == 1 {
+	} else if strings.Count(addr, ":") == 1 {
 		addr, _, _ = strings.Cut(addr, ":")
 	}
+	addr, _, _ = strings.Cut(addr, "%")
 	return addr
 }
