@@ -177,7 +177,7 @@ func TestAnOverwrittenReplicaIsCopiedAnew(t *testing.T) {
 			db := sqldtest.Open(t, replica)
 			const all = "SELECT count(*), coalesce(sum(length(pad)), 0) FROM probe"
 			whole := func(rows int) bool {
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it reads 8 MB
 				defer cancel()
 				var count, size int
 				return db.QueryRowContext(ctx, all).Scan(&count, &size) == nil && count == rows && size >= 20000*400
