@@ -79,7 +79,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 	err = r.importAll(ctx)
 	err = cmp.Or(err, r.tally.rejects.close())
 	for i := range r.tally.files {
-		r.tally.files[i].CutOff = r.sources[i].CutOff
+		r.tally.files[i].CutOff, r.tally.files[i].Doubtful = r.sources[i].CutOff, r.sources[i].Doubtful
 	}
 	r.report.Files = r.tally.files
 	r.report.Elapsed = r.config.Now().Sub(r.started)

@@ -634,9 +634,17 @@ func TestADirectoryWithAnotherColumnForItsDistrictsEndsTheRun(t *testing.T) {
 			text += fmt.Sprintf("4035%02d,%s,Goa\n", i+1, district)
 		}
 		w := newFixture(t)
-		_, err := Run(context.Background(), w.config("2025-05-05", w.file(text)))
+		report, err := Run(context.Background(), w.config("2025-05-05", w.file(text)))
 		if want == "" {
 			require.NoError(t, err, district)
+			told := ""
+			if district == "Made-up" || district == "उत्तर गोवा" { // the table has none such: they are taken, but told
+				told = fmt.Sprintf("most of its districts are unknown, as %q: is District the column of something else?", district)
+			}
+			require.Equal(t, told, report.Files[0].Doubtful)
+			var table strings.Builder
+			require.NoError(t, report.WriteTable(&table))
+			require.Contains(t, table.String(), told)
 			continue
 		}
 		require.ErrorContains(t, err, want)

@@ -39,6 +39,8 @@ type FileReport struct {
 	Lacking string `json:"lacking,omitempty"`
 	// CutOff says what is probably cut off: the rows after the last, or texts, with their number and one of them.
 	CutOff string `json:"cut_off,omitempty"`
+	// Doubtful says what is probably wrong, though the file was read: unknown districts of a directory, with one of them.
+	Doubtful string `json:"doubtful,omitempty"`
 
 	Read      int64 `json:"read"` // = New + Changed + Unchanged + all Rejected + all LeftOut
 	New       int64 `json:"new"`
@@ -126,6 +128,9 @@ func (r *Report) WriteTable(w io.Writer) error {
 		}
 		if f := &r.Files[i]; f.CutOff != "" {
 			fmt.Fprintf(w, "%s may be cut off: %s; if so, export it again, with room for all of it\n", f.Name, f.CutOff)
+		}
+		if f := &r.Files[i]; f.Doubtful != "" {
+			fmt.Fprintf(w, "%s: %s\n", f.Name, f.Doubtful)
 		}
 	}
 	writeReasons(w, "rejected", total.Rejected)

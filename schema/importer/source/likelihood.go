@@ -15,6 +15,7 @@ import (
 // so that a file with swapped columns is refused: each of its values by itself is valid.
 type likelihood struct {
 	strange             [fieldCount]strangeness
+	unknown             strangeness       // districts of post offices
 	names               map[string]string // the first names, and the identifier of the first record with each
 	capitals, paidAbove int               // rows with two different capitals, and those whose paid-up one is the greater
 	dates, otherYears   int               // dates of incorporation, and those of another year than the CIN's
@@ -267,7 +268,16 @@ func (l *likelihood) noteDistrict(text, office string) {
 	isKnown := districts[districtKey(text)] != nil
 	isState := name != "" && !cityStates[name] && name != "Daman and Diu" && !isKnown
 	isSwapped := !isKnown && districts[districtKey(office)] != nil
+	l.unknown.note(text, !isKnown && name == "" && districts[districtKey(withoutDistrictWord(text))] == nil)
 	l.strange[fieldDistrict].note(text, isState || isSwapped || postalWords[squash(lastWord(clean(text)))])
+}
+
+// doubtful says that most districts of a directory are unknown, as those of another column are, or of another script; "" if they aren't.
+func (l *likelihood) doubtful(s *sheet) string {
+	if !l.unknown.isMost() {
+		return ""
+	}
+	return fmt.Sprintf("most of its districts are unknown, as %q: is %s the column of something else?", cut(clean(l.unknown.example), maxColumnShown), s.column(fieldDistrict))
 }
 
 // noteYear counts a date of incorporation. In the official files 8 of 53,698 are of another year than the CIN's.

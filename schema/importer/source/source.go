@@ -58,6 +58,7 @@ type File struct {
 	Size     int64 // bytes as stored, 0 when not known
 	Format   *format
 	CutOff   string // what is probably cut off, known after Read
+	Doubtful string // what is probably wrong in it, though it was read; known after Read
 	Lacking  string // usual columns that the header lacks, and its columns that are not read
 	consumed atomic.Int64
 	// Once is set by Open for an input that can be opened only once: standard input, or a pipe.
@@ -359,7 +360,7 @@ func (s *File) Read(asOf string) error {
 	if err := s.sheet.run(); err != nil {
 		return err
 	}
-	s.CutOff = s.sheet.likely.cutOff(s.sheet)
+	s.CutOff, s.Doubtful = s.sheet.likely.cutOff(s.sheet), s.sheet.likely.doubtful(s.sheet)
 	return s.out.flush()
 }
 
