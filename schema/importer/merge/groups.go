@@ -2,6 +2,7 @@ package merge
 
 import (
 	"bytes"
+	"fmt"
 	"sync"
 
 	"regedge/schema/extsort"
@@ -16,6 +17,9 @@ type Groups struct {
 	wait    sync.WaitGroup
 	failure error // valid after wait
 }
+
+// maxOfKey bounds the records of one key, which are in memory at once with some 2 KB each. Hundreds of files in one run have one each.
+const maxOfKey = 20_000
 
 // ReadGroups starts reading rows. Batches is closed at the end or on an error, which Err returns.
 func ReadGroups(t *record.Table, rows *extsort.Rows) *Groups {
@@ -41,13 +45,20 @@ func (g *Groups) Err() error {
 
 func (g *Groups) read(t *record.Table, rows *extsort.Rows) error {
 	var last []byte
+	ofKey := 0
 	batch := make([]record.Entry, 0, record.BatchRecords)
 	for rows.Next() {
-		if len(batch) >= record.BatchRecords && !bytes.Equal(last, rows.Key()) {
-			if !g.send(batch) {
-				return nil
+		if !bytes.Equal(last, rows.Key()) {
+			ofKey = 0
+			if len(batch) >= record.BatchRecords {
+				if !g.send(batch) {
+					return nil
+				}
+				batch = make([]record.Entry, 0, record.BatchRecords)
 			}
-			batch = make([]record.Entry, 0, record.BatchRecords)
+		}
+		if ofKey++; ofKey > maxOfKey {
+			return fmt.Errorf("the files have more than %d rows of %s: is it a column of something else?", maxOfKey, batch[len(batch)-1].Key[0])
 		}
 		last = append(last[:0], rows.Key()...)
 		p, err := readEntry(t, rows.Key(), rows.Value())

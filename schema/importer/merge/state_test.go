@@ -195,6 +195,33 @@ func TestRecordsOfOneKeyAreInOneBatch(t *testing.T) {
 	require.Equal(t, []int{record.BatchRecords + 1, 1}, sizes)
 }
 
+// TestRecordsOfOneKeyWithoutEndAreAnError: all of them are in memory at once, and millions took gigabytes.
+func TestRecordsOfOneKeyWithoutEndAreAnError(t *testing.T) {
+	for rows, want := range map[int]string{maxOfKey: "", maxOfKey + 1: "more than 20000 rows of 00000001"} {
+		g := NewSorters(filepath.Join(t.TempDir(), "registry.db"))
+		defer g.Close()
+		p := record.Entry{Record: record.New(record.DirectorTable, make([]record.Value, record.DirectorColumns), "00000001")}
+		for range rows {
+			require.NoError(t, g.Add(&p))
+		}
+		sorted, err := g.Read([]*record.Table{record.DirectorTable})
+		require.NoError(t, err)
+		groups := ReadGroups(record.DirectorTable, sorted[0].Rows)
+		defer groups.Stop()
+		read := 0
+		for batch := range groups.Batches {
+			read += len(batch)
+		}
+		if want == "" {
+			require.NoError(t, groups.Err())
+			require.Equal(t, rows, read)
+			continue
+		}
+		require.ErrorContains(t, groups.Err(), want)
+		require.Zero(t, read)
+	}
+}
+
 // TestADamagedRecordEndsItsTable with an error: a temporary file may be damaged on the disk.
 func TestADamagedRecordEndsItsTable(t *testing.T) {
 	sorter := extsort.New(t.TempDir(), 1<<20)
