@@ -198,7 +198,7 @@ func copyFile(ctx context.Context, path, target, release string, progress func(P
 	if err := settle(ctx, unfinished, release); err != nil {
 		return err
 	}
-	return os.Rename(unfinished, target)
+	return errors.Join(os.Rename(unfinished, target), folder.Sync())
 }
 
 const (
