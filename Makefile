@@ -4,7 +4,7 @@
 
 # Most tests wait for processes and deadlines, so more of them run in parallel than there are processors.
 WAITING := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
-# The race detector's stage waits more: on two processors its longest packages used 0.2 of one each, November 2026.
+# The race detector's stage waits more: on two processors its longest packages used 0.2 to 0.4 of one each, December 2026.
 RACES_WAITING := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN) + 1)))
 
 # The go command leaves a folder named testdata out of ./...
@@ -60,7 +60,7 @@ test: build/bin/gotestsum ## Run all tests; says what it skips and why
 	wait; trap - INT TERM; \
 	$(GOTESTSUM) -- -timeout 15m -run 'BesideAttackers|TakeNobodysPlace' ./internal/chaos -alone || failed="$$failed attacks"; \
 	go test -C tools/manifests -count=1 ./... || failed="$$failed manifests"; \
-	if [ "$$races" ]; then $(GOTESTSUM) -- $(COMPILE) -p $(WAITING) $(RACE_FLAGS) -timeout 15m $(RACE) || failed="$$failed race"; \
+	if [ "$$races" ]; then $(GOTESTSUM) -- $(COMPILE) -p $(RACES_WAITING) -parallel $(WAITING) $(RACE_FLAGS) -timeout 15m $(RACE) || failed="$$failed race"; \
 	elif [ "$$REGEDGE_TOOLS" = required ]; then failed="$$failed race:no-C-compiler"; \
 	else echo "skipped: the race detector needs a C compiler"; fi; \
 	{ set +x; } 2>/dev/null; [ -z "$$failed" ] || { echo "failed stages:$$failed" >&2; exit 1; }
