@@ -17,8 +17,9 @@ import (
 // than their share. Beyond that, nobody gets more than the limit divided by the number of active clients
 // plus one, or a few while there is room. Clients are counted by address and, since an account may use
 // many addresses, by key. Requests without a live key's form, such as the sandbox's, get a quarter of the
-// limit in all: they cost nothing, so customers must not wait for them. Lookups that wait for a lease are
-// counted apart: an account has few of them, and while they wait they make nobody's share smaller.
+// limit in all: they cost nothing, so customers must not wait for them. Searches leave a quarter of it to
+// others. Lookups that wait for a lease are counted apart: an account has few of them, and while they wait
+// they make nobody's share smaller.
 //
 // The counts by address and by key are each a count-min sketch of fixed size: two rows of counters, in
 // each of which a hash with a secret seed gives an address or key a slot. The smaller counter is used, so
@@ -31,6 +32,7 @@ type shares struct {
 	// admitted are in flight and not being refused: a refusal must take nobody's place.
 	admitted        atomic.Int64
 	strangers       atomic.Int64
+	searches        atomic.Int64
 	seed            maphash.Seed
 	addresses, keys parties
 }
@@ -81,6 +83,7 @@ func (s *shares) trust(t ticket) {
 type ticket struct {
 	address, key pair
 	stranger     bool
+	search       bool
 	admitted     bool
 }
 
@@ -94,10 +97,16 @@ func newShares(config Config, inFlight *atomic.Int64) *shares {
 // strangersPart is the part of the limit that strangers get together.
 const strangersPart = 4
 
+// othersPart is the part of the limit that searches leave to others: they take tens of times as long, so that those of many keys
+// would hold all places.
+const othersPart = 4
+
+const searchPath = "/v1/search/companies?"
+
 // enter begins a lookup. Whether it may go on or not, leave has to be called.
 func (s *shares) enter(q *handler.Request, client string) (t ticket, may bool) {
 	key := keyOf(q)
-	t.stranger = !isLive(key)
+	t.stranger, t.search = !isLive(key), strings.HasPrefix(q.Target, searchPath)
 	t.address = s.pair(network(client))
 	all := s.inFlight.Add(1)
 	sure := s.sure(all)
@@ -107,6 +116,9 @@ func (s *shares) enter(q *handler.Request, client string) (t ticket, may bool) {
 	} else {
 		t.key = s.pair(key)
 		may = s.keys.enter(t.key, s.limit, sure) && may
+	}
+	if t.search {
+		may = s.searches.Add(1) <= max(1, s.limit-s.limit/othersPart) && may
 	}
 	if !may {
 		return t, false
@@ -133,6 +145,9 @@ func (s *shares) leave(t ticket) {
 	s.inFlight.Add(-1)
 	if t.admitted {
 		s.admitted.Add(-1)
+	}
+	if t.search {
+		s.searches.Add(-1)
 	}
 	s.addresses.leave(t.address)
 	if t.stranger {
