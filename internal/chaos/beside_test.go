@@ -68,7 +68,6 @@ func TestCustomersBesideAttackers(t *testing.T) {
 	var table bytes.Buffer
 	rows := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(rows, "attack\tnot 200\tp50\tp99\tp99 without\tedge's memory\tthe attacker")
-	without := map[*process]served{}
 	for _, a := range []struct {
 		name string
 		order
@@ -97,12 +96,7 @@ func TestCustomersBesideAttackers(t *testing.T) {
 			}
 			a.Address = p.address
 			for try := 1; ; try++ {
-				before, measured := without[p]
-				// Kept where mostP99 is the bound in any case, so that one that a busy machine made is not.
-				if !measured || try > 1 || 3*before.p99 > *mostP99 {
-					before = p.beside(t, client, scheme, customer, *attackLength/2)
-					without[p] = before
-				}
+				before := p.beside(t, client, scheme, customer, *attackLength/2)
 				end := startAttack(t, a.order)
 				// While thousands of connections are opened, two late answers would be p99 of a short attack.
 				begin := p.beside(t, client, scheme, customer, time.Second)
