@@ -97,6 +97,16 @@ func (w *Writer) listUnresolved(r *http.Request, _ httprouter.Params) (any, erro
 	if err != nil {
 		return nil, err
 	}
+	if q.Cursor != "" {
+		var known bool
+		err := w.config.Ledger.QueryRowContext(r.Context(), `SELECT EXISTS (SELECT 1 FROM unresolved WHERE id = ?)`, q.Cursor).Scan(&known)
+		if err == nil && !known {
+			err = fmt.Errorf("%w: that is no cursor of this list", ErrMalformed)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	list, err := collect(r.Context(), w.config.Ledger, selectUnresolved+unresolvedPage, []any{q.Cursor, q.pattern(), q.more()},
 		func(rows *sql.Rows) (Unresolved, error) { return scanUnresolved(rows) })
 	return pageOf(q, list, func(u Unresolved) string { return u.ID }), err

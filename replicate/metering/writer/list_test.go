@@ -151,6 +151,7 @@ func TestWhatAListDoesNotTakeIsRefused(t *testing.T) {
 		"/v1/accounts?page=2", "/v1/accounts?limit=0", "/v1/accounts?limit=501", "/v1/accounts?limit=x", "/v1/accounts?cursor=x",
 		"/v1/accounts?limit=1&limit=2", "/v1/accounts?search=%00", "/v1/accounts/1?search=a", "/v1/accounts/1/keys?account=1",
 		"/v1/nodes?name=a", "/v1/audit?account=0", "/v1/usage?user=1", "/v1/plans?limit=1", "/v1/health?x", "/v1/accounts?%zz",
+		"/v1/unresolved?cursor=unknown",
 	} {
 		answer := answerTo(w, firstOperator, http.MethodGet, query, nil)
 		require.Equal(t, http.StatusBadRequest, answer.Code, "%s: %s", query, answer.Body)
