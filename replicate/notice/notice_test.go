@@ -700,27 +700,6 @@ func TestWhatWasDeliveredAsTheWriterEndsIsNotSentAgain(t *testing.T) {
 	require.Equal(t, "eve@example.com", again.got[0].Address)
 }
 
-// TestAStopDoesNotWaitForALedgerThatHangs, beyond a moment in which what was delivered may be stored.
-func TestAStopDoesNotWaitForALedgerThatHangs(t *testing.T) {
-	ctx, end := context.WithCancel(t.Context())
-	o := noticetest.New(t)
-	o.Configure(func(c *notice.Config) {
-		c.Commit = func(committing context.Context, change func(context.Context, *sql.Tx, int64) error) error {
-			if ctx.Err() == nil { // before the stop
-				return o.Commit(committing, change)
-			}
-			<-committing.Done()
-			return committing.Err()
-		}
-	})
-	o.Open(notice.Way{Channel: notice.Mail, Carrier: halfway{end}, PerDay: 20})
-	o.SetMail(1, 0)
-	require.NoError(t, o.Test(o.Mail(1)))
-	_, err := o.Sender.Send(ctx, notice.Mail)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Nil(t, o.Last(o.Mail(1)).Delivered)
-}
-
 func TestWhatWasDeliveredLongAgoIsDropped(t *testing.T) {
 	o := noticetest.New(t, notice.Way{Channel: notice.Mail, Carrier: &taker{}})
 	o.SetMail(1, 0)

@@ -21,8 +21,6 @@ const (
 	MaxAttempts  = 14
 	firstPause   = 30 * time.Second
 	longestPause = 6 * time.Hour
-	// noteLimit is how long a stop waits until what was delivered is stored: the ledger may hang.
-	noteLimit = 3 * time.Second
 	// day is the time in which Way.PerDay counts.
 	day = 24 * time.Hour
 )
@@ -260,9 +258,7 @@ func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
 		due, outcomes = delivered(due, outcomes)
 	}
 	r.tried, r.outcomes = due, outcomes
-	noting, end := beyond(ctx, noteLimit) // else what was delivered would come again after a restart
-	defer end()
-	if err := s.note(noting, w, r); err != nil {
+	if err := s.note(context.WithoutCancel(ctx), w, r); err != nil { // else what was delivered would come again after a restart
 		return 0, err
 	}
 	for _, o := range outcomes {
@@ -271,16 +267,6 @@ func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
 		}
 	}
 	return attempts, ctx.Err()
-}
-
-// beyond returns a context that ends some time after ctx.
-func beyond(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	later, end := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(limit, end)
-		context.AfterFunc(later, func() { timer.Stop() })
-	})
-	return later, func() { stop(); end() }
 }
 
 // delivered returns the notices that were delivered, with their outcomes.
