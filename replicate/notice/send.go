@@ -21,6 +21,9 @@ const (
 	MaxAttempts  = 14
 	firstPause   = 30 * time.Second
 	longestPause = 6 * time.Hour
+	// noteGrace is how long outcomes may still be stored after a stop: what was delivered would come again
+	// after the next start.
+	noteGrace = 3 * time.Second
 	// day is the time in which Way.PerDay counts.
 	day = 24 * time.Hour
 )
@@ -258,7 +261,7 @@ func (s *Sender) send(ctx context.Context, w Way) (attempts int, err error) {
 		due, outcomes = delivered(due, outcomes)
 	}
 	r.tried, r.outcomes = due, outcomes
-	if err := s.note(context.WithoutCancel(ctx), w, r); err != nil { // else what was delivered would come again after a restart
+	if err := s.note(ctx, w, r); err != nil {
 		return 0, err
 	}
 	for _, o := range outcomes {
@@ -279,20 +282,32 @@ func delivered(tried []Notice, outcomes []Outcome) (taken []Notice, of []Outcome
 	return taken, of
 }
 
-// note stores the outcomes of attempts.
+// note stores the outcomes of attempts, also when ctx has ended, within noteGrace.
 func (s *Sender) note(ctx context.Context, w Way, r *round) error {
 	tried, outcomes := r.tried, r.outcomes
 	if len(tried) == 0 {
 		return nil
 	}
-	err := s.config.Commit(ctx, func(ctx context.Context, tx *sql.Tx, now int64) error {
-		for i, n := range tried {
-			if err := n.note(ctx, tx, now, outcomes[i]); err != nil {
-				return err
+	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(noteGrace, cancel) })()
+	done := make(chan error, 1)
+	go func() { // a commit that has begun ends later than its context, if the ledger hangs
+		done <- s.config.Commit(last, func(ctx context.Context, tx *sql.Tx, now int64) error {
+			for i, n := range tried {
+				if err := n.note(ctx, tx, now, outcomes[i]); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
+			return nil
+		})
+	}()
+	var err error
+	select {
+	case err = <-done:
+	case <-last.Done():
+		err = last.Err()
+	}
 	if err != nil {
 		return err
 	}
