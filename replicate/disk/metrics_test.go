@@ -43,6 +43,13 @@ func TestWhatIsKeptIsMeasured(t *testing.T) {
 	require.NoError(t, unix.Statfs(dir, &s))
 	require.Equal(t, float64(s.Blocks)*float64(s.Bsize), got["regedge_disk_size_bytes state"])
 	require.InEpsilon(t, float64(s.Bavail)*float64(s.Bsize), got["regedge_disk_free_bytes state"], 0.2, "others write meanwhile")
+	if s.Files > 0 {
+		require.Equal(t, float64(s.Files), got["regedge_disk_files state"])
+		require.InEpsilon(t, float64(s.Ffree), got["regedge_disk_free_files state"], 0.2)
+	} else {
+		require.NotContains(t, got, "regedge_disk_files state", "as btrfs, which counts none")
+		require.NotContains(t, got, "regedge_disk_free_files state")
+	}
 	require.NotContains(t, got, "regedge_disk_free_bytes gone")
 	require.Contains(t, got, "regedge_disk_free_bytes backup")
 	require.Equal(t, 1000.0, got["regedge_stored_bytes file"], "also where a link leads to")
