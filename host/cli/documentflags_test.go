@@ -16,7 +16,7 @@ import (
 )
 
 // foreign are flags and variables in documents that are of other programs, or of this project's scripts and tests.
-var foreign = strings.Fields(`--quiet --format --cacert --ignore-scripts --insecure --prefix --shell --system --no-create-home --now --rm --max-depth --from-file --from-literal --release --help --config --version
+var foreign = strings.Fields(`--quiet --format --cacert --ignore-scripts --insecure --prefix --shell --system --no-create-home --now --rm --max-depth --inodes --from-file --from-literal --release --help --config --version
 	REGEDGE_TOOLS REGEDGE_SQLD REGEDGE_BASE REGEDGE_FILE REGEDGE_NAME REGEDGE_DRY_RUN`)
 
 // documentsForPeople returns the documents and guides for people, by their paths.
