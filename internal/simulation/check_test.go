@@ -362,9 +362,11 @@ func (s *sim) spendAll(id int64, b *balance) {
 	}
 }
 
-// volumeClaimed reports whether an answer may come from false claims of an account's volume.
+// volumeClaimed reports whether an answer may come from false claims: of an account's volume, or of a restore, after
+// a writer whose clock was months ahead had dropped the month's pools. Edges then declare all that they were ever granted.
 func (s *sim) volumeClaimed(id int64, code string) bool {
-	return s.claimedVolume[id] >= leastVolume && volumeGone[code]
+	restoreClaimed := s.rogue != nil && s.rogue.claimed && s.centre.monthsAhead
+	return (s.claimedVolume[id] >= leastVolume || restoreClaimed) && volumeGone[code]
 }
 
 // volumeGone are the answers where false claims used up the volume. Of the last units, one edge may hold that

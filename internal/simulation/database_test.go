@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -398,7 +399,7 @@ func (s *statement) ExecContext(ctx context.Context, args []driver.NamedValue) (
 	case err != nil:
 	case h.trouble != nil:
 		err = h.trouble.write(s.query, args, h.faulty(40))
-	case h.refuses != 0 && slices.ContainsFunc(args, func(v driver.NamedValue) bool { return v.Value == h.refuses }):
+	case h.refuses != 0 && strings.HasPrefix(s.query, "INSERT INTO usage ") && slices.ContainsFunc(args, func(v driver.NamedValue) bool { return v.Value == h.refuses }):
 		err = errConstraint
 	}
 	if err != nil {

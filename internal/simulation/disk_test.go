@@ -46,6 +46,8 @@ type disk struct {
 	durable map[string]*inode // the directory as it was last synced
 	// copied says that this is an older copy that the writer has not seen yet.
 	copied bool
+	// forgedEpoch is the epoch that a forged reply gave to an empty disk, 0 for none.
+	forgedEpoch uint64
 	// everCopied says that copied was set before: it returns when the process ends.
 	everCopied bool
 	// doubtful are the charges of an older copy since the process last started: the next

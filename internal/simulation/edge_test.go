@@ -200,7 +200,7 @@ func (e *edge) exchange() {
 // noteSeen records that the writer has seen the edge's disk. What an older copy served and
 // did not report is lost when the node is retired.
 func (e *edge) noteSeen(seen bool) {
-	if !seen || !e.disk.copied {
+	if !seen || !e.disk.copied || e.disk.forgedEpoch != 0 { // the writer can't see that there are two disks of a forged epoch
 		return
 	}
 	if s := e.sim; len(s.query(fmt.Sprintf(`SELECT 1 FROM node WHERE retired = 1 AND name = '%s'`, e.name))) > 0 {

@@ -117,6 +117,9 @@ func (e *edge) noteForged(m *syncproto.Message, r *syncproto.Reply) {
 	for _, row := range r.Rows {
 		s.noteClaim(row.Pool, row.Granted)
 	}
+	if r.Status == syncproto.Fresh && m.Hello != nil {
+		e.disk.forgedEpoch = r.Epoch
+	}
 	if r.Status == syncproto.Retired && m.Hello != nil && r.Applied > m.Hello.Sealed {
 		s.excuseUnreported(e)
 		e.disk.abandoned = true

@@ -467,6 +467,10 @@ func (s *sim) swap(e *edge) {
 	if e.disk == nil {
 		e.disk = newDisk()
 	}
+	if e.disk.forgedEpoch != 0 && e.disk.forgedEpoch == e.epoch { // the writer gave that number to the other disk meanwhile
+		e.disk.copied, e.disk.everCopied = true, true
+		e.mayExceed, s.copied = true, true
+	}
 	e.snapshot, e.requests, e.unsynced = nil, nil, counts{}
 	e.boot()
 }
