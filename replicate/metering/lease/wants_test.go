@@ -124,19 +124,18 @@ func TestADayBeginsWithItsLeases(t *testing.T) {
 	midnight := syncproto.EndOfMonth(month)
 	edge, _ := granted(t, 1000)
 	version := edge.session.seen
-	hear := func(now int64, pools ...syncproto.Pool) {
+	hear := func(now int64, ofSync bool, pools ...syncproto.Pool) {
 		r := &syncproto.Reply{Status: syncproto.OK, Session: 1, Epoch: 1, Generation: 1, Applied: edge.outbox.applied, Since: edge.session.seen, Live: 1, NowMillis: now}
 		for _, p := range pools {
 			version++
 			r.Upto = version
 			r.Rows = append(r.Rows, syncproto.Row{Version: version, Pool: p, Granted: 1000, UntilMillis: now + leaseMillis, Balance: 1000})
 		}
-		edge.Apply(now, r, true)
+		edge.Apply(now, r, ofSync)
 	}
 	before := midnight - slotMillis - 1
 	today := notFoundPool(1, syncproto.Day(before))
-	edge.Sync(before)
-	hear(before, creditsPool(1), volumePool(1, month), today)
+	hear(before, false, creditsPool(1), volumePool(1, month), today)
 	require.Empty(t, chargeCode(edge, before, "in the day", charge.Found))
 	require.Empty(t, edge.Sync(before).Wants, "more than ten minutes before its end")
 	edge.Lost()
@@ -144,8 +143,8 @@ func TestADayBeginsWithItsLeases(t *testing.T) {
 	require.Empty(t, chargeCode(edge, now, "at its end", charge.Found))
 	require.False(t, edge.Urgent(), "nobody waits")
 	tomorrow, next := notFoundPool(1, syncproto.Day(midnight)), volumePool(1, month+1)
-	require.Equal(t, []syncproto.Want{{Pool: next, Target: 60}, {Pool: tomorrow, Target: notFoundUnits}}, edge.Sync(now).Wants)
-	hear(now, next, tomorrow)
+	require.Equal(t, []syncproto.Want{{Pool: next, Target: 1000}, {Pool: tomorrow, Target: notFoundUnits}}, edge.Sync(now).Wants)
+	hear(now, true, next, tomorrow)
 	require.Empty(t, chargeCode(edge, now, "again", charge.NotFound))
 	require.Empty(t, edge.Sync(now).Wants, "they are there")
 	edge.Lost()
