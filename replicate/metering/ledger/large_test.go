@@ -34,7 +34,7 @@ func TestALargeLedgerIsLoaded(t *testing.T) {
 			_, err := ledger.TakeGeneration(t.Context(), of.db, 0, false, ledger.Holder{})
 			require.NoError(t, err)
 			exec(`INSERT INTO node (name, token_hash, created_at) VALUES ('a', x'00', 0), ('b', x'01', 0)`)
-			exec(`INSERT INTO node_epoch (node, epoch, boot, applied, granted, forked) VALUES ('a', 1, 1, 1, 9, 0), ('b', 1, 1, 1, 9, 0)`)
+			exec(`INSERT INTO node_epoch (node, epoch, boot, applied, granted, forked) VALUES ('a', 2, 1, 1, 9, 0), ('b', 1, 1, 1, 9, 0)`)
 			stored := 0
 			for _, rows := range of.rows {
 				exec(`WITH RECURSIVE n (i) AS (SELECT ?1 + 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
@@ -42,7 +42,7 @@ func TestALargeLedgerIsLoaded(t *testing.T) {
 				exec(`INSERT INTO api_key (id, account, name, hash, shown, created_at, monthly_credits) SELECT id, id, '', CAST(id AS BLOB), '', 0, 5 FROM account WHERE id > ?`, stored)
 				exec(`INSERT INTO key_month (key, month, spent) SELECT id, 1, 1 FROM account WHERE id > ?`, stored)
 				exec(`INSERT INTO lease (node, epoch, kind, subject, time_window, granted, spent, returned, ends_at, lost)
-					SELECT iif(id % 2, 'a', 'b'), 1, 1, id, 0, 5, 1, 1, 9, 0 FROM account WHERE id > ?`, stored)
+					SELECT iif(id % 2, 'a', 'b'), iif(id % 2, 2, 1), 1, id, 0, 5, 1, 1, 9, 0 FROM account WHERE id > ?`, stored)
 				stored = rows
 				l, err := ledger.Load(t.Context(), of.db)
 				require.NoError(t, err)
