@@ -29,7 +29,6 @@ type centre struct {
 	skew           atomic.Int64
 	skewAtStart    int64 // of the newest writer
 	setBack        int64 // by how much the clock went back since a second writer started
-	monthsAhead    bool  // the clock was once a month or more ahead
 	backup         *backup
 	// oldest is the time of the first backup that was restored: edges keep the batches that
 	// they resent since then no longer than others.
@@ -81,7 +80,6 @@ func (c *centre) steadyNow() int64 { return c.sim.clock.Load() + c.skewAtStart }
 // setClock sets how far the writer's clock is off.
 func (c *centre) setClock(skew int64) {
 	c.setBack += max(c.skew.Load()-skew, 0)
-	c.monthsAhead = c.monthsAhead || skew >= 31*dayMillis
 	c.skew.Store(skew)
 }
 

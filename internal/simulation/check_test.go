@@ -362,11 +362,9 @@ func (s *sim) spendAll(id int64, b *balance) {
 	}
 }
 
-// volumeClaimed reports whether an answer may come from false claims: of an account's volume, or of a restore, after
-// a writer whose clock was months ahead had dropped the month's pools. Edges then declare all that they were ever granted.
+// volumeClaimed reports whether an answer may come from false claims of an account's volume.
 func (s *sim) volumeClaimed(id int64, code string) bool {
-	restoreClaimed := s.rogue != nil && s.rogue.claimed && s.centre.monthsAhead
-	return (s.claimedVolume[id] >= leastVolume || restoreClaimed) && volumeGone[code]
+	return s.claimedVolume[id] >= leastVolume && volumeGone[code]
 }
 
 // volumeGone are the answers where false claims used up the volume. Of the last units, one edge may hold that

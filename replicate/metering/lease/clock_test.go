@@ -282,6 +282,9 @@ func TestARefusalIsTrue(t *testing.T) {
 			}
 			tell(0, false)
 			require.Equal(t, "wait", chargeCode(edge, start+10, "a", charge.NotFound), "the writer does not have them yet")
+			if code == charge.MonthlyVolumeExceeded {
+				told.Rows[0].Granted = 0 // the lease was closed
+			}
 			tell(1, true)
 			require.Equal(t, code, chargeCode(edge, start+20, "b", charge.NotFound))
 		})

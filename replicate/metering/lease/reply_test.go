@@ -174,16 +174,19 @@ func TestALeaseThatHasNothingThoughThereIsMoreIsClosed(t *testing.T) {
 		require.Equal(t, r.Upto, edge.session.seen, "the row is news")
 	}
 	recall := func(row *syncproto.Row) { row.Recall = true }
-	returning := func(t *testing.T) *EdgeState {
+	returning := func(t *testing.T) *EdgeState { // after the last unit, its batch under way
 		edge, _ := granted(t, 5)
-		require.Empty(t, chargeCode(edge, start, "in use", charge.Failed))
-		for row := range 3 {
-			tell(edge, row, recall)
+		for n := range 5 {
+			require.Empty(t, chargeCode(edge, start, fmt.Sprint("before ", n), charge.Found))
 		}
-		require.Contains(t, edge.Sync(start).Batch.Returns, syncproto.Return{Pool: volume, Units: 5})
+		require.EqualValues(t, 5, edge.Sync(start).Batch.Usage[0].Count)
 		return edge
 	}
-	for name, set := range map[string]func(*syncproto.Row){"recalled for another edge": recall, "asked for": func(*syncproto.Row) {}} {
+	for name, set := range map[string]func(*syncproto.Row){
+		"recalled for another edge":             recall,
+		"recalled, though nothing else is left": func(row *syncproto.Row) { row.Recall, row.Dry = true, true },
+		"asked for":                             func(*syncproto.Row) {},
+	} {
 		t.Run(name, func(t *testing.T) {
 			edge := returning(t)
 			acknowledged(edge, start)

@@ -86,7 +86,7 @@ func (r *returnList) closeLease(p syncproto.Pool, l *lease) {
 func (s *EdgeState) dueReturns(now int64) []syncproto.Return {
 	r := newReturnList()
 	for _, p := range s.returns.recalled {
-		r.putExcess(p, s.leases.find(p), 0)
+		s.putRecalled(r, p)
 	}
 	for _, p := range s.returns.excess {
 		r.putExcess(p, s.leases.find(p), floorUnits)
@@ -106,6 +106,17 @@ func (s *EdgeState) dueReturns(now int64) []syncproto.Return {
 	return r.list
 }
 
+// putRecalled returns what a recalled lease holds. One of volume is closed with it: if the writer counts more as
+// held here than is (see closeUnexplained), it would else wait for the rest until the lease ends.
+func (s *EdgeState) putRecalled(r *returnList, p syncproto.Pool) {
+	l := s.leases.find(p)
+	if p.Kind == syncproto.Volume && l != nil {
+		r.closeLease(p, l)
+		return
+	}
+	r.putExcess(p, l, 0)
+}
+
 // closeUnexplained closes volume leases that are empty here although the writer neither grants more nor says
 // that nothing is left. The writer then counts units as held here that are not. This happens after its ledger,
 // by a wrong clock, took their month for past and forgot what was spent and returned, and then, restored from a
@@ -123,8 +134,11 @@ func (s *EdgeState) closeUnexplained(r *returnList) {
 	}
 }
 
-// unexplained reports whether a volume lease holds nothing, although the writer said that there is more.
-func (l *lease) unexplained() bool { return l.known && l.granted > 0 && l.held() <= 0 && !l.dry }
+// unexplained reports whether a volume lease holds nothing, although the writer said that there is more, here or
+// elsewhere.
+func (l *lease) unexplained() bool {
+	return l.known && l.granted > 0 && l.held() <= 0 && (!l.dry || l.recalled)
+}
 
 // allReturns closes every account and returns what keys hold, as far as it fits into a batch, for a superseded
 // epoch. In a damaged epoch it is unknown what is held: the writer then takes back what it counts as left of
