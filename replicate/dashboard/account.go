@@ -78,7 +78,7 @@ func (v accountView) Over() bool { return v.Used >= v.Plan.MonthlyVolume }
 
 // readChart reads the calls of the last days of an account.
 func (d *Dashboard) readChart(ctx context.Context, id int64, now time.Time) (chart, error) {
-	leave, err := d.turns.enter(ctx, id)
+	leave, err := d.turns.Enter(ctx, id)
 	if err != nil {
 		return chart{}, err
 	}
@@ -171,7 +171,7 @@ func (d *Dashboard) viewKeys(ctx context.Context, account int64, keys ...writer.
 	for i, k := range keys {
 		views[i] = keyView{Key: k, NotFound: missed[k.ID], Cap: ledger.NotFoundCap, Last: "not known at the moment"}
 	}
-	leave, err := d.turns.enter(ctx, account)
+	leave, err := d.turns.Enter(ctx, account)
 	if errors.Is(err, writer.ErrTooMany) { // a key that leaked can be revoked while sums of its account run
 		return views, nil
 	}

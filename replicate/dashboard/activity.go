@@ -66,7 +66,7 @@ func (d *Dashboard) activityPage(v *visit) (answer, error) {
 			return answer{}, errMissing
 		}
 	}
-	leave, err := d.turns.enter(v.r.Context(), v.user.Account) // who is no owner is seen only by reading all entries
+	leave, err := d.turns.Enter(v.r.Context(), v.user.Account) // who is no owner is seen only by reading all entries
 	if err != nil {
 		return answer{}, err
 	}

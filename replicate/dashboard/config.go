@@ -55,7 +55,7 @@ type Dashboard struct {
 	client    *writer.Client
 	passwords *passwords
 	finished  finished
-	turns     *turns
+	turns     *writer.SumTurns
 	entries   entries
 	templates templates
 	api       apiPages
@@ -72,7 +72,7 @@ func New(config Config) (*Dashboard, error) {
 			&http.Client{Transport: writer.InProcess(config.Writer.Handler())}),
 		passwords: newPasswords(config.Random, standardCost),
 		assets:    loadAssets(),
-		turns:     newTurns(),
+		turns:     config.Writer.SumTurns(),
 	}
 	var err error
 	if d.templates, err = loadTemplates(); err != nil {

@@ -53,7 +53,7 @@ SELECT 0, 'balance', 0, '', '', bought + compensated - spent - lost, '' FROM acc
 // readCredits reads an account's credits between two days. It computes balances backwards from the
 // current one, so the last line always equals that.
 func (d *Dashboard) readCredits(ctx context.Context, account int64, from, to time.Time) (statement, error) {
-	leave, err := d.turns.enter(ctx, account)
+	leave, err := d.turns.Enter(ctx, account)
 	if err != nil {
 		return statement{}, err
 	}

@@ -27,7 +27,6 @@
 //
 //	signin.go, secondstep.go, session.go, device.go    signing in
 //	throttle.go, entries.go, lane.go   how often, and how many passwords are hashed at once
-//	turns.go                       what reads years of an account, one after another
 //	password.go, guessable.go, code.go, qr.go          passwords and codes
 //	invitation.go, settings.go, twofactor.go, agent.go a person's own sign-in
 //

@@ -1,6 +1,7 @@
 package dashboard_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -65,6 +66,13 @@ func TestAPersonsSignInsAreBounded(t *testing.T) {
 	b.requireIn("owner@example.com")
 }
 
+// summing is the turn of an account's sums, for which no page waits long, until the returned function is called.
+func (w *world) summing(account int64) (end func(), err error) {
+	turns := w.writer.SumTurns()
+	turns.Wait = time.Millisecond
+	return turns.Enter(context.Background(), account)
+}
+
 // TestAnAccountsSumsAreMadeOneAfterAnother: an owner's program could else ask for years of usage many times at once, which
 // takes the processor from the edges' messages. Pages without a sum, and other accounts, do not wait.
 func TestAnAccountsSumsAreMadeOneAfterAnother(t *testing.T) {
@@ -72,12 +80,12 @@ func TestAnAccountsSumsAreMadeOneAfterAnother(t *testing.T) {
 	b, account := w.owner("Acme", 10)
 	other, _ := w.owner("Other", 10)
 	operator := w.operator()
-	end, err := w.dashboard.Summing(account)
+	end, err := w.summing(account)
 	require.NoError(t, err)
 	for _, summed := range []struct {
 		*browser
 		at string
-	}{{b, "/"}, {b, "/credits"}, {b, "/activity"}, {b, "/credits.csv?month=all"}} {
+	}{{b, "/"}, {b, "/credits"}, {b, "/activity"}, {b, "/credits.csv?month=all"}, {b, "/usage"}} {
 		p := summed.get(summed.at)
 		require.Equal(t, http.StatusTooManyRequests, p.StatusCode, summed.at)
 		require.Contains(t, p.text(), "Too much at once", summed.at)
@@ -105,7 +113,7 @@ func TestFormsOfKeysNeedNoSumOfUsage(t *testing.T) {
 		b.get(at)
 		forms[i] = b.form("name", fmt.Sprint("name ", i))
 	}
-	end, err := w.dashboard.Summing(account)
+	end, err := w.summing(account)
 	require.NoError(t, err)
 	defer end()
 	for _, page := range []string{"/keys", at, at + "/revoke"} {

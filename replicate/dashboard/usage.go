@@ -133,7 +133,7 @@ func (a usageAsked) encode(days writer.Days) template.URL {
 // sums reads the usage that was asked for, by one or more of the writer's columns.
 func (d *Dashboard) sums(ctx context.Context, asked usageAsked, by ...string) ([]writer.UsageSum, error) {
 	asked.query.By = by
-	return writer.SumUsage(ctx, d.config.Ledger, asked.query)
+	return d.config.Writer.SumUsage(ctx, asked.query)
 }
 
 func (d *Dashboard) usagePage(v *visit) (answer, error) {

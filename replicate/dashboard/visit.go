@@ -174,7 +174,7 @@ func (d *Dashboard) answer(v *visit, who role, h handler) (answer, error) {
 		return answer{}, err
 	}
 	if v.user != nil && v.user.Operator {
-		v.r = v.r.WithContext(ofOperator(v.r.Context()))
+		v.r = v.r.WithContext(writer.OfOperator(v.r.Context()))
 	}
 	if v.r.Method == http.MethodPost {
 		return d.answerForm(v, who, h)

@@ -4,45 +4,69 @@ import (
 	"context"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestSumsOfUsageTakeTurns(t *testing.T) {
-	turns := newSumTurns(2, 10*time.Millisecond)
-	refused := func(account int64) {
-		t.Helper()
-		_, err := turns.enter(t.Context(), account)
-		require.ErrorIs(t, err, ErrTooMany, account)
-	}
-	first, err := turns.enter(t.Context(), 1)
-	require.NoError(t, err)
-	refused(1)
-	second, err := turns.enter(t.Context(), 2)
-	require.NoError(t, err)
-	refused(3)
-	refused(3) // the one before left nothing taken
-	first()
-	third, err := turns.enter(t.Context(), 3)
-	require.NoError(t, err)
-	refused(1)
-	second()
-	third()
-	again, err := turns.enter(t.Context(), 1)
-	require.NoError(t, err)
-	again()
+// TestSumsOfAnAccountWaitForItsTurn, each for ten seconds, and nothing is kept of those that are done.
+func TestSumsOfAnAccountWaitForItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sums := newSumTurns()
+		first, err := sums.Enter(t.Context(), 1)
+		require.NoError(t, err)
+		other, err := sums.Enter(t.Context(), 2)
+		require.NoError(t, err, "another account has its own")
+		other()
+		began := time.Now()
+		_, err = sums.Enter(t.Context(), 1)
+		require.ErrorIs(t, err, ErrTooMany)
+		require.Equal(t, sumWait, time.Since(began))
+		time.AfterFunc(time.Second, first)
+		second, err := sums.Enter(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, sumWait+time.Second, time.Since(began))
+		second()
+		require.Empty(t, sums.of)
+		var leave []func()
+		for _, ctx := range []context.Context{t.Context(), OfOperator(t.Context())} {
+			left, err := sums.Enter(ctx, 1)
+			require.NoError(t, err, "an operator waits for no owner")
+			leave = append(leave, left)
+		}
+		_, err = sums.Enter(t.Context(), 2)
+		require.ErrorIs(t, err, ErrTooMany, "two are made at once")
+		go func() { _, _ = sums.Enter(t.Context(), 2) }() // gives up after ten seconds, and its place with it
+		time.Sleep(sumWait / 2)
+		time.AfterFunc(sumWait*3/4, leave[0])
+		third, err := sums.Enter(t.Context(), 2)
+		require.NoError(t, err)
+		leave[1]()
+		third()
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		leave[0], err = sums.Enter(t.Context(), 1)
+		require.NoError(t, err)
+		_, err = sums.Enter(gone, 1)
+		require.ErrorIs(t, err, context.Canceled)
+		leave[0]()
+		require.Empty(t, sums.of)
+		require.Empty(t, sums.all)
+	})
 }
 
 // TestNobodysSumsTakeAllOfTheWriter asks for usage while as many sums are being made as may be.
 func TestNobodysSumsTakeAllOfTheWriter(t *testing.T) {
-	w, first, _ := runForRoles(t)
+	w, first, clock := runForRoles(t)
 	ann := newHousehold(t, first, "ann", RoleRead)
-	before := usageTurns
-	usageTurns = newSumTurns(1, time.Millisecond)
-	t.Cleanup(func() { usageTurns = before })
-	leave, err := usageTurns.enter(t.Context(), 999)
-	require.NoError(t, err)
+	w.sumTurns.Wait = time.Millisecond
+	var leave []func()
+	for other := range int64(sumsAtOnce) {
+		left, err := w.sumTurns.Enter(t.Context(), 998+other)
+		require.NoError(t, err)
+		leave = append(leave, left)
+	}
 	for _, query := range []string{"", "?format=csv"} {
 		answer, code := ownAsk(w, ann.token, "GET", "/v1/account/usage"+query, "")
 		require.Equal(t, []any{http.StatusTooManyRequests, "too_many_requests"}, []any{answer.Code, code}, query)
@@ -50,11 +74,18 @@ func TestNobodysSumsTakeAllOfTheWriter(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = SumUsage(ended, w.config.Ledger, UsageSumQuery{Account: ann.account})
+	_, err := w.SumUsage(ended, UsageSumQuery{Account: ann.account})
 	require.Error(t, err)
-	leave()
+	for _, left := range leave {
+		left()
+	}
+	own, err := w.sumTurns.Enter(t.Context(), ann.account)
+	require.NoError(t, err)
+	defer own()
+	_, err = first.UsageSums(t.Context(), UsageSumQuery{Account: ann.account, Days: Days{clock.now(), clock.now()}})
+	require.NoError(t, err, "an operator does not wait for an owner's sum")
 	answer, _ := ownAsk(w, ann.token, "GET", "/v1/account/usage", "")
-	require.Equal(t, http.StatusOK, answer.Code)
+	require.Equal(t, http.StatusTooManyRequests, answer.Code)
 }
 
 // TestAnOwnersProgramMakesFewKeysADay makes and revokes keys, of which only five may be active. Each stays in

@@ -146,17 +146,18 @@ FROM usage WHERE account = ?1 AND hour >= ?2 AND hour < ?3 AND (?7 = 0 OR key = 
 GROUP BY 1, 2, 3 HAVING sum(count <> 0) > 0 AND (by_day, by_key, by_endpoint) > (?9, ?10, ?11)
 ORDER BY 1, 2, 3 LIMIT ?12`
 
-// SumUsage reads all sums of a query from the ledger. It returns ErrUsageTooLarge for more than 100,000.
-func SumUsage(ctx context.Context, ledger *sql.DB, q UsageSumQuery) ([]UsageSum, error) {
-	sums, err := sumUsage(ctx, ledger, q, usageCursor{-1}, maxUsageRows+1)
+// SumUsage reads all sums of a query from the ledger. It returns ErrUsageTooLarge for more than 100,000, and ErrTooMany
+// when too many are read at once.
+func (w *Writer) SumUsage(ctx context.Context, q UsageSumQuery) ([]UsageSum, error) {
+	sums, err := w.sumUsage(ctx, q, usageCursor{-1}, maxUsageRows+1)
 	if err == nil && len(sums) > maxUsageRows {
 		return nil, ErrUsageTooLarge
 	}
 	return sums, err
 }
 
-func sumUsage(ctx context.Context, ledger *sql.DB, q UsageSumQuery, after usageCursor, limit int) ([]UsageSum, error) {
-	leave, err := usageTurns.enter(ctx, q.Account)
+func (w *Writer) sumUsage(ctx context.Context, q UsageSumQuery, after usageCursor, limit int) ([]UsageSum, error) {
+	leave, err := w.sumTurns.Enter(ctx, q.Account)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func sumUsage(ctx context.Context, ledger *sql.DB, q UsageSumQuery, after usageC
 		from = after[0] * 24 // the days before were in pages before
 	}
 	args := []any{q.Account, from, to, day, key, endpoint, q.Key, int64(q.Endpoint), after[0], after[1], after[2], limit}
-	return collect(ctx, ledger, selectUsageSums, args, func(rows *sql.Rows) (UsageSum, error) {
+	return collect(ctx, w.config.Ledger, selectUsageSums, args, func(rows *sql.Rows) (UsageSum, error) {
 		var u UsageSum
 		err := rows.Scan(&u.at[0], &u.at[1], &u.at[2], &u.Found, &u.NotFound, &u.Failed)
 		if day {
@@ -191,7 +192,7 @@ func (w *Writer) serveUsageSums(rw http.ResponseWriter, r *http.Request, p httpr
 		_, err = readAccountRow(r.Context(), w.config.Ledger, w.now(), id)
 	}
 	if err == nil {
-		err = w.answerUsageSums(rw, r, id)
+		err = w.answerUsageSums(rw, r.WithContext(OfOperator(r.Context())), id)
 	}
 	if err != nil {
 		w.fail(rw, r, err)
@@ -206,7 +207,7 @@ func (w *Writer) answerUsageSums(rw http.ResponseWriter, r *http.Request, accoun
 	}
 	q.Account = account
 	if given.Get("format") == "csv" {
-		sums, err := SumUsage(r.Context(), w.config.Ledger, q)
+		sums, err := w.SumUsage(r.Context(), q)
 		if errors.Is(err, ErrUsageTooLarge) {
 			return fmt.Errorf("%w: %w", ErrMalformed, err)
 		}
@@ -223,7 +224,7 @@ func (w *Writer) answerUsageSums(rw http.ResponseWriter, r *http.Request, accoun
 	if err != nil {
 		return err
 	}
-	sums, err := sumUsage(r.Context(), w.config.Ledger, q, after, page.more())
+	sums, err := w.sumUsage(r.Context(), q, after, page.more())
 	if err != nil {
 		return err
 	}

@@ -53,14 +53,14 @@ func TestMoreSumsThanAreAnsweredAreAnError(t *testing.T) {
 		INSERT INTO usage (account, hour, key, endpoint, outcome, count) SELECT 1, ?, i, 1, 1, 1 FROM n`, maxUsageRows, day.Unix()/3600)
 	require.NoError(t, err)
 	query := UsageSumQuery{Account: 1, Days: Days{day, day}, By: []string{ByKey}}
-	_, err = SumUsage(t.Context(), w.config.Ledger, query)
+	_, err = w.SumUsage(t.Context(), query)
 	require.ErrorIs(t, err, ErrUsageTooLarge)
 	answer := answerTo(w, firstOperator, http.MethodGet, "/v1/accounts/1/usage?from=2026-01-01&to=2026-01-01&by=key&format=csv", nil)
 	require.Equal(t, http.StatusBadRequest, answer.Code, "no failure of the writer")
 	require.Contains(t, answer.Body.String(), "choose fewer days")
 	_, err = w.config.Ledger.Exec(`DELETE FROM usage WHERE key = 1`)
 	require.NoError(t, err)
-	sums, err := SumUsage(t.Context(), w.config.Ledger, query)
+	sums, err := w.SumUsage(t.Context(), query)
 	require.NoError(t, err)
 	require.Len(t, sums, maxUsageRows)
 }
@@ -88,7 +88,7 @@ func TestUsageIsSummedByWhatIsAsked(t *testing.T) {
 	var err error
 	all.Days, err = ParseDays("2025-12-31", "2026-01-03", time.Now())
 	require.NoError(t, err)
-	direct, err := SumUsage(t.Context(), w.config.Ledger, all)
+	direct, err := w.SumUsage(t.Context(), all)
 	require.NoError(t, err)
 	require.Len(t, direct, 6, "what adds up to rows of nothing is left out")
 	overHTTP, err := first.UsageSums(t.Context(), all)

@@ -88,6 +88,7 @@ type Writer struct {
 	unbooked  refusals // commits that failed for reasons other than their content
 	unloaded  refusals // loads of the ledger that failed
 	gate      *ownerGate
+	sumTurns  *SumTurns
 	remarks   []func() string // of Remark
 
 	began      time.Time // by Config.Now, at zero of Config.Elapsed
@@ -144,6 +145,7 @@ func Open(ctx context.Context, config Config) (*Writer, error) {
 		return nil, fmt.Errorf("open writer: %w", schema.OfDisk(err))
 	}
 	w.gate = newOwnerGate(w.config.Now)
+	w.sumTurns = newSumTurns()
 	w.offenders = newOffenders(w.config.Now, w.config.Logger)
 	w.clocks = newNodeClocks(w.config.Now, w.config.Logger)
 	w.metrics = newMetrics(w.config.Ledger, w.generation, w.projector)
