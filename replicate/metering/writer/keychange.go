@@ -175,11 +175,14 @@ func (w *Writer) rotateKey(r *http.Request, p httprouter.Params) (any, error) {
 	}
 	answer := NewKey{Secret: ident.NewKey(w.config.Random)}
 	hash := sha256.Sum256([]byte(answer.Secret))
+	endsSecret := body.OverlapSeconds == 0
 	change := func(ctx context.Context, tx *sql.Tx, now int64, _ *ledger.Ledger) error {
-		if _, err := activeKey(ctx, r, tx, now, id); err != nil {
+		k, err := activeKey(ctx, r, tx, now, id)
+		if err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, `UPDATE api_key SET old_hash = CASE WHEN ?3 > ?4 THEN hash END, old_shown = shown, old_ends_at = ?3,
+		endsSecret = endsSecret || k.OldEnds != nil // that of a rotation before
+		_, err = tx.ExecContext(ctx, `UPDATE api_key SET old_hash = CASE WHEN ?3 > ?4 THEN hash END, old_shown = shown, old_ends_at = ?3,
 			hash = ?1, shown = ?2 WHERE id = ?5`, hash[:], ident.KeyShown(answer.Secret), now+1000*body.OverlapSeconds, now, id)
 		if err != nil {
 			return err
@@ -188,7 +191,7 @@ func (w *Writer) rotateKey(r *http.Request, p httprouter.Params) (any, error) {
 		return err
 	}
 	row := func(k NewKey) changedRow {
-		return changedRow{table: keyTable, id: k.ID, takes: body.OverlapSeconds == 0}
+		return changedRow{table: keyTable, id: k.ID, takes: endsSecret}
 	}
 	return apply(w, r, edit[NewKey]{change: change, answer: given(&answer), row: row})
 }

@@ -224,6 +224,16 @@ func TestWhatTakesAccessFromAKeyIsProjectedFirst(t *testing.T) {
 				_, err := c.RotateKey(context.Background(), id, time.Hour)
 				return err
 			}, false},
+			"a secret later, and the one before at once": {func(c *Client, id int64) error {
+				_, err := c.RotateKey(context.Background(), id, time.Hour)
+				if err == nil {
+					w.projector.mu.Lock()
+					w.projector.pending = nil // the first rotation is projected
+					w.projector.mu.Unlock()
+					_, err = c.RotateKey(context.Background(), id, time.Hour)
+				}
+				return err
+			}, true},
 			"the key": {func(c *Client, id int64) error { _, err := c.RevokeKey(context.Background(), id); return err }, true},
 		} {
 			_, key := keyFor(t, client)
