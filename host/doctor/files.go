@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -89,19 +88,19 @@ func (e *Exam) Replication(ctx context.Context, what, address, authorityFile, ce
 	if err != nil || pairErr != nil || !pool.AppendCertsFromPEM(text) {
 		return // Certificate has noted why
 	}
-	dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: e.Timeout}, Config: &tls.Config{
+	config := &tls.Config{
 		RootCAs: pool, Certificates: []tls.Certificate{pair}, ServerName: serverName, NextProtos: []string{"h2"}, Time: e.Now, MinVersion: tls.VersionTLS13,
-	}}
+	}
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
-	conn, err := dialer.DialContext(ctx, "tcp", address)
+	conn, err := e.dial(ctx, "tcp", address)
 	if err == nil {
 		defer conn.Close()
 		_ = conn.SetDeadline(time.Now().Add(e.Timeout))
-		_, err = conn.Read(make([]byte, 1)) // the server's first frame, or why it refuses this certificate
+		_, err = tls.Client(conn, config).Read(make([]byte, 1)) // the server's first frame, or why it refuses this certificate
 	}
 	if err == nil { // the gate answers; does sqld behind it?
-		err = greet(ctx, address, dialer.Config)
+		err = e.greet(ctx, address, config)
 	}
 	var alert tls.AlertError
 	var authority x509.UnknownAuthorityError
@@ -124,10 +123,10 @@ var errBehind = errors.New("the primary does not answer")
 
 // greet makes the first calls that a replica makes. The last one shows that sqld is up, unless the gate answers it with
 // its own "unavailable".
-func greet(ctx context.Context, address string, config *tls.Config) error {
+func (e *Exam) greet(ctx context.Context, address string, config *tls.Config) error {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
-	transport := &http.Transport{TLSClientConfig: config, Protocols: protocols, DisableKeepAlives: true}
+	transport := &http.Transport{DialContext: e.dial, TLSClientConfig: config, Protocols: protocols, DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
 	call := func(method, path, body string, fields ...string) (http.Header, error) {
 		request, err := http.NewRequestWithContext(ctx, method, "https://"+address+path, strings.NewReader(body))

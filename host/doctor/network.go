@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"regedge/replicate/dial"
 )
 
 // maxAnswer bounds an answer that is read, in bytes.
@@ -39,13 +41,15 @@ func Dialable(address string) string {
 	return address
 }
 
-// dialer has time for further addresses of a name when the first one does not answer.
-func (e *Exam) dialer() *net.Dialer { return &net.Dialer{Timeout: e.Timeout} }
+// dial connects to the address of a name that answers first.
+func (e *Exam) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return dial.Any(&net.Dialer{Timeout: e.Timeout})(ctx, network, address)
+}
 
 // connects returns whether something listens at host:port, and notes why not. A process that hangs
 // still counts: the kernel accepts for it.
 func (e *Exam) connects(ctx context.Context, what, address string) bool {
-	conn, err := e.dialer().DialContext(ctx, "tcp", address)
+	conn, err := e.dial(ctx, "tcp", address)
 	if err == nil {
 		conn.Close()
 		return true
@@ -138,7 +142,7 @@ func (e *Exam) ask(ctx context.Context, method, address, token string, own bool)
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DialContext = e.dialer().DialContext // net/http's would wait for 15 s for the first of two addresses
+	transport.DialContext = e.dial // net/http's would wait for 15 s for the first of two addresses
 	transport.TLSClientConfig = &tls.Config{Time: e.Now, InsecureSkipVerify: own}
 	transport.DisableKeepAlives = true
 	if own {

@@ -20,68 +20,12 @@ const (
 	// connectLimit is how long a dial may take in all; beyond dialLimit it goes on for a later request. A first name server that does not
 	// answer takes 5 s: with dialLimit alone, the second one would never be asked.
 	connectLimit = 8 * time.Second
-	// attemptPause is how long an address is waited for before the next one is tried, too (RFC 8305, section 5).
-	attemptPause = 250 * time.Millisecond
 )
 
 // ToWriter is the transport of what a node sends to the writer.
 var ToWriter http.RoundTripper = newToWriter()
 
-func newToWriter() *toWriter {
-	transport := writer.DialWithin(connectLimit)
-	transport.DialContext = dialAny(&net.Dialer{Timeout: connectLimit, KeepAlive: 30 * time.Second}, attemptPause)
-	return &toWriter{transport, dialLimit}
-}
-
-// dialAny connects to the address of a name that answers first. Go's dialer gives an address that does not answer at least
-// 2 s of its time: behind four of them, it never tries the one that does.
-func dialAny(d *net.Dialer, pause time.Duration) func(ctx context.Context, network, address string) (net.Conn, error) {
-	type dialled struct {
-		conn net.Conn
-		err  error
-	}
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, d.Timeout)
-		defer cancel()
-		host, port, err := net.SplitHostPort(address)
-		if err != nil {
-			return nil, err
-		}
-		left, err := d.Resolver.LookupNetIP(ctx, "ip", host) // a nil Resolver is Go's default
-		if err != nil {
-			return nil, err
-		}
-		results, trying := make(chan dialled), 0
-		try := func(address string) {
-			conn, err := d.DialContext(ctx, network, address)
-			select {
-			case results <- dialled{conn, err}:
-			case <-ctx.Done():
-				if conn != nil {
-					_ = conn.Close()
-				}
-			}
-		}
-		for err == nil || trying > 0 || len(left) > 0 {
-			var next <-chan time.Time
-			if len(left) > 0 {
-				go try(net.JoinHostPort(left[0].Unmap().String(), port))
-				left, trying, next = left[1:], trying+1, time.After(pause)
-			}
-			select {
-			case <-next:
-			case <-ctx.Done():
-				return nil, fmt.Errorf("connect to %s: %w", address, os.ErrDeadlineExceeded)
-			case result := <-results:
-				if result.err == nil {
-					return result.conn, nil
-				}
-				err, trying = result.err, trying-1
-			}
-		}
-		return nil, err
-	}
-}
+func newToWriter() *toWriter { return &toWriter{writer.DialWithin(connectLimit), dialLimit} }
 
 // toWriter gives up a request that has no connection after some time. The dial goes on, for the next request.
 type toWriter struct {

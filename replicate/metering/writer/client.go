@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"regedge/replicate/dial"
 	"regedge/replicate/registry/libsql"
 )
 
@@ -38,18 +39,20 @@ type Client struct {
 	clock func(time.Time)
 }
 
+// operatorDialLimit has room for a first name server that does not answer, which costs 5 s.
+const operatorDialLimit = 8 * time.Second
+
+var operatorDial = DialWithin(operatorDialLimit)
+
 // DialWithin returns a transport like http.DefaultTransport with a connect timeout. If that is below a request's
-// deadline, its error says what did not answer: the name server or the machine. A connection that is lost silently is
-// given up after some seconds.
+// deadline, its error says what did not answer: the name server or the machine. Of a name's addresses it takes the one
+// that answers first. A connection that is lost silently is given up after some seconds.
 func DialWithin(limit time.Duration) *http.Transport {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DialContext = (&net.Dialer{Timeout: limit, KeepAlive: 30 * time.Second}).DialContext
+	transport.DialContext = dial.Any(&net.Dialer{Timeout: limit, KeepAlive: 30 * time.Second})
 	transport.HTTP2 = libsql.PingLost()
 	return transport
 }
-
-// operatorDial has room for a first name server that does not answer, which costs 5 s.
-var operatorDial = DialWithin(8 * time.Second)
 
 // CallTimeout is how long a call of a client without an HTTP client of its own may take.
 const CallTimeout = 10 * time.Second

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"regedge/replicate/dial"
 )
 
 const (
@@ -36,7 +38,7 @@ var transport = newTransport()
 
 func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DialContext = (&net.Dialer{Timeout: dialLimit, KeepAlive: 30 * time.Second}).DialContext
+	t.DialContext = dial.Any(&net.Dialer{Timeout: dialLimit, KeepAlive: 30 * time.Second})
 	t.HTTP2 = PingLost()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, idleConns
 	return t

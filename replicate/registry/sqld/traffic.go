@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"sync/atomic"
+
+	"regedge/replicate/dial"
 )
 
 // Traffic counts the bytes of replication as they are on the wire: what a primary sends to its replicas, and
@@ -21,7 +23,7 @@ func (t *Traffic) listener(l net.Listener) net.Listener {
 // dial connects with a primary or a mirror. The connection ends when the other side is silently gone.
 func (t *Traffic) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: handshakeTimeout, KeepAliveConfig: keepalive, Control: boundSilence}
-	c, err := dialer.DialContext(ctx, network, address)
+	c, err := dial.Any(dialer)(ctx, network, address)
 	if err != nil || t == nil {
 		return c, err
 	}
