@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 
 # A cluster under 1,000 lookups a second at each edge: its parts are broken in turn, its
 # network is cut for ten minutes, its primary writes without pause for ten more, and its clocks jump.
-SOAK=1 go test -count=1 -timeout 2h -v -run 'NoLookupFails|DuringFastWrites|ClocksJump' ./internal/cluster
+SOAK=1 go test -count=1 -timeout 2h -v -run 'NoLookupFails|DuringFastWrites|ClocksJump|AMonthEnds' ./internal/cluster
 
 # Every statement that takes a lock, in every way that an edge has, at the primaries of both databases.
 SOAK=1 go test -count=1 -timeout 1h -v -run NoEdgeHoldsUpAPrimary ./host/cli

@@ -3,11 +3,13 @@ package cluster_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -151,4 +153,46 @@ func (f *fixture) clocksOff(t *testing.T, l *traffic, who []string, by time.Dura
 		l.down.Delete(e.Name)
 	}
 	return took
+}
+
+// TestAMonthEndsWithoutItsWriter: leases of not-found lookups are for a UTC day and those of volume for a month. Edges have
+// those of the next one before it begins, so that a writer that hangs at midnight is not noticed.
+func TestAMonthEndsWithoutItsWriter(t *testing.T) {
+	if !soak() {
+		t.Skip("it builds the standard library anew: make soak")
+	}
+	const accounts, known = 200, 30 * time.Second
+	f := startProgram(t, buildShiftable(t), "", []placed{{name: "east"}, {name: "west"}})
+	f.push(f.before)
+	l := f.newTraffic(accounts)
+	missing := func(e *cluster.Edge, n int) { // of a lookup that finds nothing
+		a, err := fetch(http.DefaultClient, e.URL, fmt.Sprintf("/v1/companies/U72900ZZ2015PTC%06d", n), l.keys[n])
+		if err != nil || a.status != http.StatusNotFound {
+			l.fault("%s, key %d: %v %+v", e.Name, n, err, a)
+		}
+	}
+	everywhere := func(do func(e *cluster.Edge, n int)) {
+		for _, e := range f.Edges {
+			parallel(len(l.keys), func(n int) { do(e, n) })
+		}
+	}
+	now := time.Now().UTC()
+	midnight := time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, time.UTC)
+	ends := now.Add(known).Truncate(time.Second)
+	for _, who := range []string{"writer", "east", "west"} {
+		f.setClock(who, midnight.Sub(ends))
+	}
+	everywhere(func(e *cluster.Edge, n int) { l.insist(e, l.cins[0], l.keys[n]) })
+	require.Less(t, time.Now(), ends.Add(-5*time.Second), "the machine is too slow for %v", known)
+	l.start()
+	time.Sleep(time.Until(ends.Add(-2 * time.Second)))
+	require.NoError(t, f.WriterProcess.Signal(syscall.SIGSTOP))
+	time.Sleep(time.Until(ends.Add(time.Second))) // the clocks are in whole seconds
+	everywhere(missing)
+	everywhere(missing)
+	time.Sleep(3 * time.Second)
+	require.NoError(t, f.WriterProcess.Signal(syscall.SIGCONT))
+	l.through(t, 1000)
+	everywhere(missing)
+	l.end(t)
 }
