@@ -66,23 +66,32 @@ func (n *Node) Report(r Reporter) service.Service {
 				for database, token := range answer.ReadTokens {
 					r.Renew(database, token)
 				}
-				if arrived = err == nil; arrived {
-					n.requests.send(limited, r.Client)
-				}
 				cancel()
+				if ctx.Err() == nil { // else the stop cut it off, which says nothing of the writer
+					arrived = err == nil
+				}
+				if arrived {
+					n.sendRequests(ctx, r.Client)
+				}
 			}
 			select {
 			case <-ctx.Done(): // the lookups have stopped before
 				if arrived {
-					last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastRequestsTimeout)
-					n.requests.send(last, r.Client)
-					cancel()
+					n.sendRequests(ctx, r.Client)
 				}
 				return nil
 			case <-time.After(wait):
 			}
 		}
 	}}
+}
+
+// sendRequests sends the log of requests, also when ctx has ended, within lastRequestsTimeout.
+func (n *Node) sendRequests(ctx context.Context, to *writer.Client) {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastRequestsTimeout, cancel) })()
+	n.requests.send(last, to)
 }
 
 // noteToken records from a report's result whether the writer refuses this node's token, and logs a

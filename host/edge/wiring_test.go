@@ -14,12 +14,14 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/julienschmidt/httprouter"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"regedge/handler"
@@ -271,6 +273,38 @@ func TestTheWriterGetsTheRequestsOfAKey(t *testing.T) {
 	require.Len(t, served, 1)
 	require.EqualValues(t, 7, served[0].Key)
 	require.Equal(t, 503, served[0].Status)
+}
+
+// TestTheLastRequestsAreSentThoughTheStopCutsAReportOff, or the sending of those before: the writer takes its time.
+func TestTheLastRequestsAreSentThoughTheStopCutsAReportOff(t *testing.T) {
+	for name, cutOff := range map[string]int{"the report after the first": 3, "the first requests": 2} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(*edge.Config) {})
+			require.Equal(t, 503, s.ask(t, liveKey))
+			ctx, stop := context.WithCancel(t.Context())
+			var calls, served atomic.Int64
+			way := &http.Client{Transport: writer.InProcess(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set(writer.RequestIDHeader, "made-up")
+				if calls.Add(1) == int64(cutOff) {
+					assert.Equal(t, 503, s.ask(t, liveKey))
+					stop()
+					select {
+					case <-r.Context().Done():
+						return
+					case <-time.After(100 * time.Millisecond):
+					}
+				}
+				if r.URL.Path == writer.RequestsPath {
+					var list []writer.Served
+					assert.NoError(t, json.NewDecoder(r.Body).Decode(&list))
+					served.Add(int64(len(list)))
+				}
+				_, _ = io.WriteString(w, `{}`)
+			}))}
+			require.NoError(t, s.Report(edge.Reporter{Client: writer.NewClient("http://writer", "token", way)}).Run(ctx))
+			require.EqualValues(t, 2, served.Load())
+		})
+	}
 }
 
 // TestProfilesAreServedOnlyWhereTheyAreAskedFor.
