@@ -118,7 +118,7 @@ func (s *shares) enter(q *handler.Request, client string) (t ticket, may bool) {
 		may = s.keys.enter(t.key, s.limit, sure) && may
 	}
 	if t.search {
-		may = s.searches.Add(1) <= max(1, s.limit-s.limit/othersPart) && may
+		may = s.maySearch(s.searches.Add(1), all) && may
 	}
 	if !may {
 		return t, false
@@ -139,6 +139,13 @@ func (s *shares) sure(all int64) int64 {
 		return max(1, s.limit/32)
 	}
 	return 1
+}
+
+// maySearch reports whether the last of so many searches, of all lookups in flight, leaves others their part. Those that wait
+// for a lease are not counted, as far as other lookups are too few to be the ones that wait.
+func (s *shares) maySearch(searches, all int64) bool {
+	most := max(1, s.limit-s.limit/othersPart)
+	return searches <= most || searches-max(0, int64(s.waiting())-(all-searches)) <= most
 }
 
 func (s *shares) leave(t ticket) {
