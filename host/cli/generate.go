@@ -38,7 +38,7 @@ func (c *generateCommand) Validate() error {
 
 // Run writes the files and lists them.
 func (c *generateCommand) Run(ctx context.Context, m *Main) error {
-	bar := newProgress(m.Stderr, "generating", "records")
+	bar := newProgress(m.Stderr, m.Now, "generating", "records")
 	summary, err := generate.Run(ctx, generate.Config{
 		Companies: c.Companies, Seed: c.Seed, Out: c.Out, Compress: generate.Compression(c.Compress),
 		OlderShare: c.OlderShare, Overwrite: c.Force, Progress: bar.set,

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
-	"github.com/schollz/progressbar/v3"
 
 	"regedge/host/hint"
 	"regedge/replicate/registry/sqld"
@@ -117,7 +116,7 @@ func (c *importCommand) verifyInto(ctx context.Context, m *Main, report *importe
 
 // importFiles returns no report when nothing was imported. An error beside one says that no row was taken.
 func (c *importCommand) importFiles(ctx context.Context, m *Main) (*importer.Report, error) {
-	bar := newProgress(m.Stderr, "importing", "B")
+	bar := newProgress(m.Stderr, m.Now, "importing", "B")
 	report, err := importer.Run(ctx, importer.Config{
 		Registry: c.Registry, Files: c.Files, Pincodes: c.Pincodes, AsOf: c.AsOf, Rejects: c.Rejects, MaxRejected: c.Most,
 		Stdin: m.Stdin, Now: m.Now,
@@ -192,41 +191,4 @@ func rejectedRows(report *importer.Report) (n int64) {
 func nothingTaken(report *importer.Report) bool {
 	total := report.Total()
 	return total.New+total.Changed+total.Unchanged == 0 && rejectedRows(report) > 0
-}
-
-// progress is a bar on a terminal, and nothing elsewhere.
-type progress struct{ bar *progressbar.ProgressBar }
-
-func newProgress(w io.Writer, act, unit string) *progress {
-	if !isTerminal(w) {
-		return &progress{}
-	}
-	options := []progressbar.Option{
-		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(act),
-		progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(100 * time.Millisecond),
-		progressbar.OptionSetWidth(30),
-	}
-	if unit == "B" {
-		options = append(options, progressbar.OptionShowBytes(true))
-	} else {
-		options = append(options, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(unit))
-	}
-	return &progress{progressbar.NewOptions64(-1, options...)}
-}
-
-// set draws the progress. Errors are ignored: a bar is only for the eye.
-func (p *progress) set(done, total int64) {
-	if p.bar == nil {
-		return
-	}
-	if total > 0 && p.bar.GetMax64() != total {
-		p.bar.ChangeMax64(total)
-	}
-	_ = p.bar.Set64(done)
-}
-
-func (p *progress) finish() {
-	if p.bar != nil {
-		_ = p.bar.Finish()
-	}
 }

@@ -13,7 +13,8 @@
 //	                                       something, one that asks first, one that lists
 //	ends.go, readtokens.go                 until when tokens and certificates are good
 //	explain.go, doctorclient.go, doctormachine.go      what status and doctor find
-//	stages.go, pushed.go, terminal.go      progress and results of a push; what a terminal is
+//	progress.go, stages.go, pushed.go      progress of a long task; stages and results of a push
+//	terminal.go                            what a terminal is
 //	waiting.go                             says what a command waits for
 package cli
 

@@ -33,7 +33,7 @@ func TestAPushWritesLinesWhereNoTerminalIs(t *testing.T) {
 	s.set(push.Progress{Stage: push.Hashing, Done: 0, Total: 9000})
 	for range 7 {
 		now = now.Add(time.Second)
-		s.set(push.Progress{Stage: push.Hashing, Done: s.last.Done + 1000, Total: 9000})
+		s.set(push.Progress{Stage: push.Hashing, Done: s.shown.done + 1000, Total: 9000})
 	}
 	s.set(push.Progress{Stage: push.Waiting})
 	s.set(push.Progress{Stage: push.Writing, Done: 10, Total: 20})
@@ -50,5 +50,27 @@ waiting for another push, which makes its snapshot in --releases
 a call of the primary failed (attempt 1 of 8, the next in 250ms): gone
 pushing: 20 of 20 records, 10 a second, 0s left
 handing the file over: 1000 of 1000 B
+`, out.String())
+}
+
+// TestALongTaskWritesLinesWhereNoTerminalIs, and a short one nothing.
+func TestALongTaskWritesLinesWhereNoTerminalIs(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Unix(1000, 0)
+	p := newProgress(&out, func() time.Time { return now }, "importing", "B")
+	for second := range int64(11) {
+		p.set(3_000_000*second, 60_000_000)
+		if second < 4 {
+			require.Empty(t, out.String())
+		}
+		now = now.Add(time.Second)
+	}
+	p.finish()
+	unknown := newProgress(&out, func() time.Time { return now }, "generating", "records")
+	now = now.Add(lineEvery)
+	unknown.set(500, 0)
+	require.Equal(t, `importing: 15 of 60 MB, 3 a second, 15s left
+importing: 30 of 60 MB, 3 a second, 10s left
+generating: 500 records, 100 a second
 `, out.String())
 }
