@@ -93,7 +93,7 @@ func (c *importCommand) Run(ctx context.Context, m *Main) error {
 }
 
 func (c *importCommand) verify(ctx context.Context, m *Main) error {
-	return verifyFile(ctx, c.Registry, func(verified *verify.Report) error {
+	return verifyFile(ctx, m, c.Registry, func(verified *verify.Report) error {
 		if c.JSON {
 			return printJSON(m.Stdout, verified)
 		}
@@ -104,7 +104,7 @@ func (c *importCommand) verify(ctx context.Context, m *Main) error {
 // verifyInto prints one JSON document of the import and its verification, even if that failed.
 func (c *importCommand) verifyInto(ctx context.Context, m *Main, report *importer.Report) error {
 	printed := false
-	err := verifyFile(ctx, c.Registry, func(verified *verify.Report) error {
+	err := verifyFile(ctx, m, c.Registry, func(verified *verify.Report) error {
 		printed = true
 		return c.print(m, report, verified)
 	})

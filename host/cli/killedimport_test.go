@@ -156,7 +156,7 @@ func killImports(t *testing.T, base string, files []string, n int) {
 	t.Logf("%d kills within %v (%v without readers), %d of which left the release before; states seen: %v", n, length, alone, old, seen)
 	imports(t, path, "2025-02-01", files)
 	require.Equal(t, after, stateOf(t, path), "the next import completes it")
-	report, err := verify.File(t.Context(), path, verify.Thorough)
+	report, err := verify.File(t.Context(), path, verify.Thorough, nil)
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
 	for _, name := range besides(t, path) {
@@ -225,7 +225,7 @@ func tryState(t *testing.T, path string) (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		return noRegistry, nil
 	}
-	report, err := verify.File(t.Context(), path, verify.Quick)
+	report, err := verify.File(t.Context(), path, verify.Quick, nil)
 	if err != nil || !report.Whole() {
 		return fmt.Sprint(report.Problems), err
 	}
@@ -336,7 +336,7 @@ func TestImportsIntoOneFileDoNotMix(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, failed, 1)
-	report, err := verify.File(t.Context(), path, verify.Thorough)
+	report, err := verify.File(t.Context(), path, verify.Thorough, nil)
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
 }

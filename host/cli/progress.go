@@ -71,7 +71,7 @@ func (p *progress) line() {
 		fmt.Fprintf(p.to, " of %d", total)
 	}
 	fmt.Fprint(p.to, " ", unit)
-	if rate := float64(p.done) / passed.Seconds(); passed >= time.Second && p.done > 0 {
+	if rate := float64(p.done) / passed.Seconds(); passed >= time.Second && rate >= 1 {
 		fmt.Fprintf(p.to, ", %.0f a second", float64(done)/passed.Seconds())
 		if p.total > 0 {
 			left := time.Duration(float64(p.total-p.done) / rate * float64(time.Second))

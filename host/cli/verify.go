@@ -17,8 +17,10 @@ import (
 )
 
 // verifyFile verifies a registry file and shows the report. It fails if the file is damaged.
-func verifyFile(ctx context.Context, path string, show func(*verify.Report) error) error {
-	report, err := verify.File(ctx, path, verify.Thorough)
+func verifyFile(ctx context.Context, m *Main, path string, show func(*verify.Report) error) error {
+	steps := newProgress(m.Stderr, m.Now, "verifying", "steps")
+	report, err := verify.File(ctx, path, verify.Thorough, steps.set)
+	steps.finish()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return hint.With(err, "--registry names the file to verify")
@@ -37,7 +39,7 @@ func verifyFile(ctx context.Context, path string, show func(*verify.Report) erro
 // refuseBroken fails for a damaged registry, by a quick check: edges would serve the damage after a push.
 // A registry without a release, or with changes after it, is left to the push, which explains it.
 func refuseBroken(ctx context.Context, path string) error {
-	report, err := verify.File(ctx, path, verify.Quick)
+	report, err := verify.File(ctx, path, verify.Quick, nil)
 	if err != nil || report.Whole() || report.Unfinished {
 		return err
 	}

@@ -43,9 +43,10 @@ type Table struct {
 // Whole reports whether nothing is wrong.
 func (r *Report) Whole() bool { return len(r.Problems) == 0 }
 
-// File verifies the registry in the file at path, which is only read. It fails if the file could not
-// be checked: it does not exist, it is another database, or ctx is done.
-func File(ctx context.Context, path string, depth Depth) (report Report, err error) {
+// File verifies the registry in the file at path, which is only read. It calls progress, unless that is nil, with the
+// number of finished steps before each one. It fails if the file could not be checked: it does not exist, it is another
+// database, or ctx is done.
+func File(ctx context.Context, path string, depth Depth, progress func(done, total int64)) (report Report, err error) {
 	started := time.Now()
 	db, err := schema.OpenReadOnly(path)
 	if err != nil {
@@ -60,7 +61,7 @@ func File(ctx context.Context, path string, depth Depth) (report Report, err err
 		return report, fmt.Errorf("verify %s: %w", path, err)
 	}
 	defer held.Close()
-	report, err = onConnection(ctx, held, depth)
+	report, err = onConnection(ctx, held, depth, progress)
 	report.Elapsed = time.Since(started)
 	if err != nil {
 		return report, fmt.Errorf("verify %s: %w", path, err)
@@ -69,7 +70,7 @@ func File(ctx context.Context, path string, depth Depth) (report Report, err err
 }
 
 // onConnection verifies the database of a connection in one transaction.
-func onConnection(ctx context.Context, held *sql.Conn, depth Depth) (Report, error) {
+func onConnection(ctx context.Context, held *sql.Conn, depth Depth, progress func(done, total int64)) (Report, error) {
 	v := verifier{report: Report{Problems: []string{}}}
 	err := held.Raw(func(c any) error {
 		v.conn = c.(driver.Conn).Raw()
@@ -77,7 +78,7 @@ func onConnection(ctx context.Context, held *sql.Conn, depth Depth) (Report, err
 		if err := v.conn.Exec(`BEGIN`); err != nil {
 			return err
 		}
-		err := v.run(depth)
+		err := v.run(depth, progress)
 		if end := v.conn.Exec(`ROLLBACK`); err == nil {
 			err = end
 		}
@@ -93,14 +94,17 @@ type verifier struct {
 	sample []string // CINs and LLPINs, spread over the registry
 }
 
-func (v *verifier) run(depth Depth) error {
+func (v *verifier) run(depth Depth, progress func(done, total int64)) error {
 	steps := []func() error{v.checkRelease, v.checkSearch, v.checkSample}
 	if depth == Thorough {
 		steps = []func() error{
 			v.checkStructure, v.checkRelease, v.checkSearch, v.checkTerms, v.checkDerived, v.checkSums, v.countUnlinked, v.digest,
 		}
 	}
-	for _, step := range steps {
+	for i, step := range steps {
+		if progress != nil {
+			progress(int64(i), int64(len(steps)))
+		}
 		if err := step(); err != nil {
 			return err
 		}

@@ -34,10 +34,14 @@ func changed(t *testing.T, script string) string {
 func TestAWholeRegistryHasNoProblem(t *testing.T) {
 	path := changed(t, "")
 	for _, depth := range []Depth{Quick, Thorough} {
-		report, err := File(t.Context(), path, depth)
+		var steps []int64
+		total := int64(0)
+		report, err := File(t.Context(), path, depth, func(done, of int64) { steps, total = append(steps, done), of })
 		require.NoError(t, err)
 		require.Empty(t, report.Problems)
 		require.True(t, report.Whole())
+		require.Len(t, steps, int(total), "each is told before it begins")
+		require.EqualValues(t, total-1, steps[total-1])
 		require.NotEmpty(t, report.Release)
 		require.Positive(t, report.Elapsed)
 		require.Equal(t, "company", report.Tables[0].Name)
@@ -50,7 +54,7 @@ func TestAWholeRegistryHasNoProblem(t *testing.T) {
 
 func TestAVerifiedFileIsClosed(t *testing.T) {
 	path := changed(t, "")
-	_, err := File(t.Context(), path, Quick)
+	_, err := File(t.Context(), path, Quick, nil)
 	require.NoError(t, err)
 	require.Empty(t, testkit.OpenFiles(t, path))
 }
@@ -72,7 +76,7 @@ func TestWhatIsNotWholeIsNamed(t *testing.T) {
 	} {
 		path := changed(t, script)
 		for _, depth := range []Depth{Quick, Thorough} {
-			report, err := File(t.Context(), path, depth)
+			report, err := File(t.Context(), path, depth, nil)
 			require.NoError(t, err)
 			require.False(t, report.Whole(), "%v %s", depth, script)
 			require.Contains(t, strings.Join(report.Problems, "\n"), want, script)
@@ -101,14 +105,14 @@ func TestTheFirstOfSeveralIsNamed(t *testing.T) {
 		db, err := schema.OpenReadOnly(path)
 		require.NoError(t, err)
 		require.NoError(t, errors.Join(db.QueryRow(test.first).Scan(&first), db.Close()))
-		report, err := File(t.Context(), path, Thorough)
+		report, err := File(t.Context(), path, Thorough, nil)
 		require.NoError(t, err)
 		require.Contains(t, strings.Join(report.Problems, "\n")+"\n", test.want+first+"\n")
 	}
-	report, err := File(t.Context(), changed(t, `UPDATE release SET llps = 7`), Quick)
+	report, err := File(t.Context(), changed(t, `UPDATE release SET llps = 7`), Quick, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{fmt.Sprintf("table llp has 46 records, release %s has 7", report.Release)}, report.Problems)
-	report, err = File(t.Context(), changed(t, `INSERT INTO search_index (search_index) VALUES ('delete-all')`), Quick)
+	report, err = File(t.Context(), changed(t, `INSERT INTO search_index (search_index) VALUES ('delete-all')`), Quick, nil)
 	require.NoError(t, err)
 	require.Regexp(t, `^of (\d+) names of a sample, those that the index does not find: (\d+), the first is [A-Z0-9-]{8,}$`, report.Problems[0])
 }
@@ -121,7 +125,7 @@ func TestASampleIsSpreadOverTheRegistry(t *testing.T) {
 			`UPDATE search_name SET name = name || 'q' WHERE place = (SELECT place FROM search_name ORDER BY place LIMIT 1 OFFSET ` + offset + `)`: "that the index does not find: 1",
 			`UPDATE search_name SET name = '' WHERE value = (SELECT value FROM search_name ORDER BY value LIMIT 1 OFFSET ` + offset + `)`:          "that the index does not find: 1",
 		} {
-			report, err := File(t.Context(), changed(t, script), Quick)
+			report, err := File(t.Context(), changed(t, script), Quick, nil)
 			require.NoError(t, err)
 			require.Contains(t, strings.Join(report.Problems, "\n"), want, script)
 		}
@@ -137,12 +141,12 @@ func TestThoroughFindsWhatASampleMayNot(t *testing.T) {
 		`INSERT INTO content_part VALUES (1, 1, 1, 1); INSERT INTO content_whole VALUES (1)`:           "hashes of the records and their sums differ in 1 of 4096 parts",
 		`INSERT INTO content_newer VALUES (1, 1, 'x', 1, NULL); INSERT INTO content_whole VALUES (1)`:  "hashes of the records and their sums differ in 1 of 4096 parts",
 	} {
-		report, err := File(t.Context(), changed(t, script), Thorough)
+		report, err := File(t.Context(), changed(t, script), Thorough, nil)
 		require.NoError(t, err)
 		require.Len(t, report.Problems, 1, script)
 		require.Contains(t, report.Problems[0], want)
 	}
-	report, err := File(t.Context(), changed(t, `PRAGMA writable_schema = on; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'partner') WHERE name = 'pincode'`), Thorough)
+	report, err := File(t.Context(), changed(t, `PRAGMA writable_schema = on; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'partner') WHERE name = 'pincode'`), Thorough, nil)
 	if err == nil {
 		require.False(t, report.Whole(), "a damaged file")
 	}
@@ -172,7 +176,7 @@ func TestAnInterruptedVerificationFindsNothing(t *testing.T) {
 			held, err := db.Conn(t.Context())
 			require.NoError(t, err)
 			asked := patient.left
-			report, err := onConnection(patient, held, depth)
+			report, err := onConnection(patient, held, depth, nil)
 			require.Empty(t, report.Problems, "asked %d times", asked)
 			require.NoError(t, errors.Join(held.Close(), db.Close()))
 			return err
@@ -202,7 +206,7 @@ func TestNamesThatCanNotBeReadAreNotTakenForWhole(t *testing.T) {
 	require.NoError(t, err)
 	_, err = file.WriteAt(make([]byte, bytes), (page-1)*bytes)
 	require.NoError(t, errors.Join(err, file.Close()))
-	_, err = File(t.Context(), path, Quick)
+	_, err = File(t.Context(), path, Quick, nil)
 	require.ErrorIs(t, err, sqlite3.CORRUPT)
 }
 
@@ -218,14 +222,14 @@ func TestHashesOfAPushAreWhole(t *testing.T) {
 		require.NoError(t, errors.Join(do(c), c.Close()))
 	}
 	run(func(c *sqlite3.Conn) error { return content.Fill(c, t.TempDir(), nil) })
-	report, err := File(t.Context(), path, Thorough)
+	report, err := File(t.Context(), path, Thorough, nil)
 	require.NoError(t, err)
 	require.Empty(t, report.Problems)
 	for _, column := range []string{"low", "high", "records"} {
 		run(func(c *sqlite3.Conn) error {
 			return c.Exec(`UPDATE content_part SET ` + column + ` = ` + column + ` + 1 WHERE part = (SELECT min(part) FROM content_part WHERE records > 0)`)
 		})
-		report, err := File(t.Context(), path, Thorough)
+		report, err := File(t.Context(), path, Thorough, nil)
 		require.NoError(t, err)
 		require.Contains(t, report.Problems[0], "in 1 of 4096 parts", column)
 	}
@@ -234,7 +238,7 @@ func TestHashesOfAPushAreWhole(t *testing.T) {
 // TestAnIndexWithoutSomeRowsIsFound: a lookup through it would find no record.
 func TestAnIndexWithoutSomeRowsIsFound(t *testing.T) {
 	report, err := File(t.Context(), changed(t, `CREATE INDEX some ON llp (city) WHERE city IS NULL; PRAGMA writable_schema = on;
-		UPDATE sqlite_schema SET sql = 'CREATE INDEX some ON llp (city)' WHERE name = 'some'; PRAGMA writable_schema = off`), Thorough)
+		UPDATE sqlite_schema SET sql = 'CREATE INDEX some ON llp (city)' WHERE name = 'some'; PRAGMA writable_schema = off`), Thorough, nil)
 	require.NoError(t, err)
 	require.Contains(t, strings.Join(report.Problems, "\n"), "missing from index some")
 }
@@ -248,7 +252,7 @@ func TestAPartWhoseRecordsAreGoneIsWhole(t *testing.T) {
 		`INSERT INTO content_whole VALUES (1); INSERT INTO content VALUES (1, 1, 'x', 1); DROP TABLE content_newer; DELETE FROM schema_version WHERE version = 2`,
 		`INSERT INTO content VALUES (1, 1, 'x', 1)`, // the hashes are not whole yet
 	} {
-		report, err := File(t.Context(), changed(t, script), Thorough)
+		report, err := File(t.Context(), changed(t, script), Thorough, nil)
 		require.NoError(t, err)
 		require.Empty(t, report.Problems)
 	}
@@ -256,7 +260,7 @@ func TestAPartWhoseRecordsAreGoneIsWhole(t *testing.T) {
 
 func TestRecordsThatNameAMissingOneAreCounted(t *testing.T) {
 	unlinked := func(script string) map[string]int64 {
-		report, err := File(t.Context(), changed(t, script), Thorough)
+		report, err := File(t.Context(), changed(t, script), Thorough, nil)
 		require.NoError(t, err)
 		return report.Unlinked
 	}
@@ -273,7 +277,7 @@ func TestRecordsThatNameAMissingOneAreCounted(t *testing.T) {
 
 func TestDigestsTellFilesApart(t *testing.T) {
 	digests := func(path string) (list []string) {
-		report, err := File(t.Context(), path, Thorough)
+		report, err := File(t.Context(), path, Thorough, nil)
 		require.NoError(t, err)
 		for _, table := range report.Tables {
 			list = append(list, table.Digest)
@@ -291,10 +295,10 @@ func TestDigestsTellFilesApart(t *testing.T) {
 
 func TestWhatIsNoRegistryIsAnError(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "registry.db")
-	_, err := File(t.Context(), path, Quick)
+	_, err := File(t.Context(), path, Quick, nil)
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.NoError(t, os.WriteFile(path, make([]byte, 5000), 0o600))
-	_, err = File(t.Context(), path, Quick)
+	_, err = File(t.Context(), path, Quick, nil)
 	require.Error(t, err)
 }
 
@@ -304,7 +308,7 @@ func TestARegistryWithoutAReleaseIsUnfinished(t *testing.T) {
 		`DELETE FROM release`: true, `INSERT INTO unreleased VALUES (1, 0)`: true, `INSERT INTO search_pending VALUES ('x')`: true,
 		``: false, `DELETE FROM director`: false,
 	} {
-		report, err := File(t.Context(), changed(t, script), Quick)
+		report, err := File(t.Context(), changed(t, script), Quick, nil)
 		require.NoError(t, err)
 		require.Equal(t, want, report.Unfinished, script)
 		if report.Release == "" {
@@ -319,7 +323,7 @@ func TestEveryTableIsCounted(t *testing.T) {
 	db, err := schema.OpenReadOnly(path)
 	require.NoError(t, err)
 	defer db.Close()
-	report, err := File(t.Context(), path, Thorough)
+	report, err := File(t.Context(), path, Thorough, nil)
 	require.NoError(t, err)
 	counted := map[string]int64{}
 	for _, table := range report.Tables {
