@@ -28,7 +28,7 @@ const (
 	// to 900 bytes.
 	statementKeys = 2000
 	// statementBytes is the most bytes of rows that a statement writes, if they are of several records: sqld takes no argument
-	// beyond 4 MiB. The appointments of 2,000 listed companies may have more.
+	// beyond 4 MiB. The appointments of 2,000 listed companies, or the terms of 2,000 names of 80 characters, have more.
 	statementBytes = 2 << 20
 )
 
@@ -125,22 +125,39 @@ func (p *pusher) entryStatements(ctx context.Context, batch []change) (list []li
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, libsql.Statement{SQL: dropTerms, Args: []any{encode(terms(old))}},
-			libsql.Statement{SQL: dropNames, Args: []any{encode(part)}})
+		divideTerms(old, func(_ []named, terms string) {
+			list = append(list, libsql.Statement{SQL: dropTerms, Args: []any{terms}})
+		})
+		list = append(list, libsql.Statement{SQL: dropNames, Args: []any{encode(part)}})
 	}
 	for part := range chunks(in, statementKeys) {
 		fresh, err := p.readEntries(ctx, p.local, part, p.generation)
 		if err != nil {
 			return nil, err
 		}
-		rows := make([][4]any, len(fresh))
-		for i, e := range fresh {
-			rows[i] = [4]any{e.place, e.value, e.name, e.label}
-		}
-		list = append(list, libsql.Statement{SQL: putNames, Args: []any{encode(rows)}},
-			libsql.Statement{SQL: putTerms, Args: []any{encode(terms(fresh))}})
+		divideTerms(fresh, func(entries []named, terms string) {
+			rows := make([][4]any, len(entries))
+			for i, e := range entries {
+				rows[i] = [4]any{e.place, e.value, e.name, e.label}
+			}
+			list = append(list, libsql.Statement{SQL: putNames, Args: []any{encode(rows)}},
+				libsql.Statement{SQL: putTerms, Args: []any{terms}})
+		})
 	}
 	return list, nil
+}
+
+// divideTerms calls each with entries and their terms, which are longer than their names, in pieces of at most
+// statementBytes where they are of several entries.
+func divideTerms(entries []named, each func(entries []named, terms string)) {
+	found := encode(terms(entries))
+	if len(found) <= statementBytes || len(entries) == 1 {
+		each(entries, found)
+		return
+	}
+	half := len(entries) / 2
+	divideTerms(entries[:half], each)
+	divideTerms(entries[half:], each)
 }
 
 func terms(entries []named) [][2]any {

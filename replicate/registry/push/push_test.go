@@ -521,3 +521,18 @@ func TestAPushThatWasConfirmedTooLateWritesNothing(t *testing.T) {
 		require.Equal(t, []string{"[{0 true}]"}, dump(t, f.primary(), "SELECT count(*) FROM pushing WHERE release <> ''"), meanwhile.name)
 	}
 }
+
+// TestLongNamesAreWrittenAndGo: the terms of a hundred of the longest are more than sqld takes in one argument ("string or blob
+// too big"), and no push went on.
+func TestLongNamesAreWrittenAndGo(t *testing.T) {
+	f, _ := newPushed(t)
+	const some = "SELECT cin FROM company ORDER BY cin LIMIT 100"
+	const syllables = `CREATE TEMP TABLE syllable AS WITH RECURSIVE n (i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 443) SELECT i FROM n`
+	const longest = `UPDATE company SET company_name = (SELECT group_concat(substr('BCDFGHJKLMNP', 1 + (i * 7 + company.rowid) % 12, 1) ||
+		substr('AEIOU', 1 + (i * i + company.rowid) % 5, 1) || iif(i % 4, '', ' '), '') FROM syllable) WHERE cin IN (` + some + `)`
+	const pending = `INSERT INTO search_pending ` + some
+	f.edit(nil, syllables, longest, pending)
+	require.NotZero(t, f.push().Records())
+	f.edit(nil, `UPDATE company SET company_name = 'A ' || cin WHERE cin IN (`+some+`)`, pending)
+	require.NotZero(t, f.push().Records())
+}
