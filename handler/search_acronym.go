@@ -2,6 +2,7 @@ package handler
 
 import (
 	"slices"
+	"strings"
 
 	"regedge/handler/fastbytes"
 	"regedge/handler/names"
@@ -29,9 +30,10 @@ const maxInitials = "500"
 const maxSpelledOut = "60"
 
 // isSpelledOut reports whether to look for names whose acronym the query may be: if it has no vowels, was typed in
-// capitals, or fewer than MaxSuggestions names are like it.
+// capitals, its legal ending aside, or fewer than MaxSuggestions names are like it.
 func isSpelledOut(name string, acronym names.Acronym, like []string) bool {
-	return acronym.IsOnly() || len(like) < names.MaxSuggestions || fastbytes.Upper(name) == name
+	first, _, _ := strings.Cut(name, " ")
+	return acronym.IsOnly() || len(like) < names.MaxSuggestions || fastbytes.Upper(first) == first
 }
 
 // spelledOut returns the suggestions for an acronym: like, the names similar to the query, then those that it may be

@@ -187,10 +187,12 @@ func TestAcronymsAndNamesLikeThem(t *testing.T) {
 		{Value: "U10000GJ2000PTC000007", Name: "GOLD TIN PAPER SAND LIMITED", Status: "ACTIVE"},
 	})
 	for query, want := range map[string]string{
-		"gips": `"GIPK ONE LIMITED", "GIPT TWO LIMITED", "GIPY THREE LIMITED"`,
-		"GIPS": `"GIPK ONE LIMITED", "GIPT TWO LIMITED", "GUJARAT INDUSTRIAL PAPER SUPPLY LIMITED"`,
-		"gtps": `"GOLD TIN PAPER SAND LIMITED", "GOA TOWN PAPER SUPPLY LIMITED"`,
-		"gtpx": ``,
+		"gips":         `"GIPK ONE LIMITED", "GIPT TWO LIMITED", "GIPY THREE LIMITED"`,
+		"GIPS":         `"GIPK ONE LIMITED", "GIPT TWO LIMITED", "GUJARAT INDUSTRIAL PAPER SUPPLY LIMITED"`,
+		"gtps":         `"GOLD TIN PAPER SAND LIMITED", "GOA TOWN PAPER SUPPLY LIMITED"`,
+		"gtps pvt ltd": `"GOLD TIN PAPER SAND LIMITED", "GOA TOWN PAPER SUPPLY LIMITED"`,
+		"GIPS Ltd":     `"GIPK ONE LIMITED", "GIPT TWO LIMITED", "GUJARAT INDUSTRIAL PAPER SUPPLY LIMITED"`,
+		"gtpx":         ``,
 	} {
 		found, suggestions := s.search(t, query, 5)
 		require.Equal(t, "[]", found, query)

@@ -14,8 +14,8 @@ const byInitial = "xqyzujwvnkgodbrefhtmilcpas"
 // minor are words that an acronym may skip: as ONGC and SAIL skip "and" and "of", and as most skip legal endings.
 const minor = " and of the for in to " + privateLimited + " llp opc "
 
-// Acronym is a query of one word that may be the first letters of a name's words, as tngcl is for TRIPURA NATURAL GAS
-// CO LTD.
+// Acronym is a query of one word, with or without a legal ending, that may be the first letters of a name's words, as
+// tngcl is for TRIPURA NATURAL GAS CO LTD.
 type Acronym struct {
 	// Terms is an FTS5 expression for names with words of these first letters; Pattern is a GLOB pattern for those that
 	// have them in this order.
@@ -26,6 +26,7 @@ type Acronym struct {
 
 // AcronymOf reads a form that Query made. It reports false if the form is no acronym.
 func AcronymOf(query string) (Acronym, bool) {
+	query = withoutEnding(query)
 	if !isPlainWord(query) || len(query) < minAcronym || len(query) > maxAcronym {
 		return Acronym{}, false
 	}

@@ -8,17 +8,18 @@ import (
 
 func TestAcronymsOfNames(t *testing.T) {
 	for typed, list := range map[string][]string{
-		"T.N.G.C.":  {"TRIPURA NATURAL GAS CO LTD", "TRIPURA NATURAL GAS AND CHEMICALS PRIVATE LIMITED"},
-		"tngcl":     {"TRIPURA NATURAL GAS CO LTD"},
-		"ONGC":      {"OIL AND NATURAL GAS CORPORATION LIMITED"},
-		"OANGC":     {"OIL AND NATURAL GAS CORPORATION LIMITED"},
-		"SAIL":      {"STEEL AUTHORITY OF INDIA LIMITED"},
-		"SBI":       {"STATE BANK OF INDIA"},
-		"abcpl":     {"ALPHA BETA COMPANY PRIVATE LIMITED", "ALPHA BETA CEMENT PAPER LTD"},
-		"mpl":       {"MODERN PAPERS LIMITED", "MODERN PRIVATE LIMITED"},
-		"MSWDC":     {"MANIPUR STATE WOMEN'S DEVELOPMENT CORPORATION LTD"},
-		"abcdefgh":  {"A1 B2 C3 D4 E5 F6 G7 H8 LLP"},
-		"abcdefghi": nil, "ab": nil, "a1c": nil, "abc def": nil, "भभभ": nil, "": nil,
+		"T.N.G.C.": {"TRIPURA NATURAL GAS CO LTD", "TRIPURA NATURAL GAS AND CHEMICALS PRIVATE LIMITED"},
+		"tngcl":    {"TRIPURA NATURAL GAS CO LTD"},
+		"ONGC":     {"OIL AND NATURAL GAS CORPORATION LIMITED"},
+		"OANGC":    {"OIL AND NATURAL GAS CORPORATION LIMITED"},
+		"SAIL":     {"STEEL AUTHORITY OF INDIA LIMITED"},
+		"SBI":      {"STATE BANK OF INDIA"},
+		"abcpl":    {"ALPHA BETA COMPANY PRIVATE LIMITED", "ALPHA BETA CEMENT PAPER LTD"},
+		"mpl":      {"MODERN PAPERS LIMITED", "MODERN PRIVATE LIMITED"},
+		"MSWDC":    {"MANIPUR STATE WOMEN'S DEVELOPMENT CORPORATION LTD"},
+		"abcdefgh": {"A1 B2 C3 D4 E5 F6 G7 H8 LLP"},
+		"SAIL Ltd": {"STEEL AUTHORITY OF INDIA LIMITED"}, "tngc (opc) pvt. ltd": {"TRIPURA NATURAL GAS CO LTD"},
+		"abcdefghi": nil, "ab": nil, "ab ltd": nil, "a1c": nil, "abc def": nil, "abc def ltd": nil, "भभभ": nil, "": nil,
 	} {
 		acronym, ok := AcronymOf(Query(typed))
 		require.Equal(t, list != nil, ok, typed)

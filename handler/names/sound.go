@@ -173,7 +173,10 @@ func isSilent(word string, i int) bool {
 	return word[i] == 'h' && i > 0 && (!isVowel(word, i-1) || i+1 == len(word) || !isVowel(word, i+1))
 }
 
-// consonant returns the letter that stands for the consonants that sound like the one at i.
+// consonant returns the letter that stands for the consonants that sound like the one at i. It is not inlined, as prefixLen
+// is not.
+//
+//go:noinline
 func consonant(word string, i int) byte {
 	next := byte(0)
 	if i+1 < len(word) {

@@ -119,14 +119,17 @@ var legalEndings = []string{" opc private limited", " private limited", " limite
 
 // whole returns a form without legal ending and spaces, cut to wholeLen.
 func whole(form string) string {
+	text := Squeeze(withoutEnding(form))
+	return text[:prefixLen(text, wholeLen)]
+}
+
+func withoutEnding(form string) string {
 	for _, ending := range legalEndings {
 		if core, ok := strings.CutSuffix(form, ending); ok {
-			form = core
-			break
+			return core
 		}
 	}
-	text := Squeeze(form)
-	return text[:prefixLen(text, wholeLen)]
+	return form
 }
 
 // Terms lists the terms of a form that Name made, sorted, each once.
