@@ -286,7 +286,8 @@ func TestLettersMayBeWrittenAsTheWordsThatTheySoundLike(t *testing.T) {
 
 // TestASpaceMayStandAtAWrongPlaceBesideAMistake in two or three words.
 func TestASpaceMayStandAtAWrongPlaceBesideAMistake(t *testing.T) {
-	requireSuggested(t, map[string]string{"sharmap aridhak": "SHARMA PARIDHAN", "kundanb uildcan": "KUNDAN BUILDCON", "moscostp harmaceuticaos": "MOSCOST PHARMACEUTICALS", "great bea rch artring": "GREAT BEAR CHARTERING"})
+	requireSuggested(t, map[string]string{"sharmap aridhak": "SHARMA PARIDHAN", "kundanb uildcan": "KUNDAN BUILDCON", "moscostp harmaceuticaos": "MOSCOST PHARMACEUTICALS", "great bea rch artring": "GREAT BEAR CHARTERING",
+		"was udeva cargo care": "VASUDEVA CARGO CARE", "raj konti nental hotels": "RAJ CONTINENTAL HOTELS", "kazigundagro farmers": "QAZI GUNDAGRO FARMERS"})
 }
 
 // TestANameMayHaveWhatIsMostlyNotOfANameOrMisread: names with digits in words, with ordinal numbers, and of a group of companies are

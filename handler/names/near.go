@@ -284,7 +284,7 @@ func (s *Suggestions) join(costs *[maxSounds]int, words []string) {
 			continue
 		}
 		for j := 1; j < len(words); j++ {
-			if one, other := words[j-1], words[j]; one[0] == typed[0] && near(len(one)+len(other), len(typed)) {
+			if one, other := words[j-1], words[j]; consonant(one, 0) == consonant(typed, 0) && near(len(one)+len(other), len(typed)) {
 				costs[i] = min(costs[i], s.wordCost(typed, one+other, false))
 			}
 		}
@@ -292,7 +292,7 @@ func (s *Suggestions) join(costs *[maxSounds]int, words []string) {
 			continue
 		}
 		for _, word := range words {
-			if word[0] != typed[0] || !near(len(word), len(s.both[i])) {
+			if consonant(word, 0) != consonant(typed, 0) || !near(len(word), len(s.both[i])) {
 				continue
 			}
 			if cost := s.wordCost(s.both[i], word, false); cost < costAbsent {
