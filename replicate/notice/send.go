@@ -21,8 +21,8 @@ const (
 	MaxAttempts  = 14
 	firstPause   = 30 * time.Second
 	longestPause = 6 * time.Hour
-	// noteGrace is how long outcomes may still be stored after a stop: what was delivered would come again
-	// after the next start.
+	// noteGrace is how long a change of the ledger may still take after a stop: what was delivered would come again
+	// after the next start if that were not stored.
 	noteGrace = 3 * time.Second
 	// day is the time in which Way.PerDay counts.
 	day = 24 * time.Hour
@@ -210,7 +210,7 @@ func (s *Sender) Look(ctx context.Context) error {
 	if err != nil || len(f.events)+len(f.again) == 0 && !f.expired {
 		return err
 	}
-	return s.config.Commit(ctx, f.store)
+	return s.commit(ctx, f.store)
 }
 
 // selectDue finds, for each target of a channel, the notice that has been due for longest. Its parameters are
@@ -282,32 +282,20 @@ func delivered(tried []Notice, outcomes []Outcome) (taken []Notice, of []Outcome
 	return taken, of
 }
 
-// note stores the outcomes of attempts, also when ctx has ended, within noteGrace.
+// note stores the outcomes of attempts, also when ctx has ended.
 func (s *Sender) note(ctx context.Context, w Way, r *round) error {
 	tried, outcomes := r.tried, r.outcomes
 	if len(tried) == 0 {
 		return nil
 	}
-	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(noteGrace, cancel) })()
-	done := make(chan error, 1)
-	go func() { // a commit that has begun ends later than its context, if the ledger hangs
-		done <- s.config.Commit(last, func(ctx context.Context, tx *sql.Tx, now int64) error {
-			for i, n := range tried {
-				if err := n.note(ctx, tx, now, outcomes[i]); err != nil {
-					return err
-				}
+	err := s.commit(ctx, func(ctx context.Context, tx *sql.Tx, now int64) error {
+		for i, n := range tried {
+			if err := n.note(ctx, tx, now, outcomes[i]); err != nil {
+				return err
 			}
-			return nil
-		})
-	}()
-	var err error
-	select {
-	case err = <-done:
-	case <-last.Done():
-		err = last.Err()
-	}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
@@ -321,6 +309,22 @@ func (s *Sender) note(ctx context.Context, w Way, r *round) error {
 		}
 	}
 	return nil
+}
+
+// commit changes the ledger. Once ctx has ended it waits noteGrace for that, and no longer: a commit that has begun ends
+// later than its context, if the ledger hangs.
+func (s *Sender) commit(ctx context.Context, change func(ctx context.Context, tx *sql.Tx, now int64) error) error {
+	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(noteGrace, cancel) })()
+	done := make(chan error, 1)
+	go func() { done <- s.config.Commit(last, change) }()
+	select {
+	case err := <-done:
+		return err
+	case <-last.Done():
+		return last.Err()
+	}
 }
 
 // tell counts an attempt, and logs a notice that is given up.
@@ -393,7 +397,7 @@ func (s *Sender) within(ctx context.Context, w Way, r *round, due []Notice) (now
 	if len(later) == 0 {
 		return now, nil
 	}
-	return now, s.config.Commit(ctx, func(ctx context.Context, tx *sql.Tx, _ int64) error {
+	return now, s.commit(ctx, func(ctx context.Context, tx *sql.Tx, _ int64) error {
 		for id, at := range later {
 			if _, err := tx.ExecContext(ctx, `UPDATE notice SET next_at = ?, last = 'waits: enough were sent today' WHERE id = ?`, at, id); err != nil {
 				return err
