@@ -1,8 +1,10 @@
 package dashboard_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -11,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"regedge/replicate/dashboard"
 )
 
 // TestAnOwnersFormsArePaced: each change stays in the audit log for ever, and a program can send forms, too. Whoever is
@@ -99,6 +103,24 @@ func TestAnAccountsSumsAreMadeOneAfterAnother(t *testing.T) {
 	end()
 	require.Equal(t, http.StatusOK, b.get("/credits.csv?month=all").StatusCode)
 	require.Equal(t, http.StatusOK, b.get("/").StatusCode)
+}
+
+// TestAVisitorWhoLeavesIsNoFault, such as one who does not wait for a sum.
+func TestAVisitorWhoLeavesIsNoFault(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t, func(c *dashboard.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	b, account := w.owner("Acme", 10)
+	end, err := w.writer.SumTurns().Enter(t.Context(), account)
+	require.NoError(t, err)
+	defer end()
+	ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer leave()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.server.URL+"/credits", nil)
+	require.NoError(t, err)
+	_, err = b.http.Do(r)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	w.server.Close() // once the page has ended
+	require.Empty(t, log.String())
 }
 
 // TestFormsOfKeysNeedNoSumOfUsage: a key that leaked is revoked at once, even while sums of its account run.

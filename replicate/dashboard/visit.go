@@ -117,7 +117,9 @@ func (d *Dashboard) refusalOf(v *visit, err error) *refusal {
 	case errors.Is(err, writer.ErrTooMany):
 		return errTooMany
 	}
-	d.config.Logger.Error("page failed", "method", v.r.Method, "route", v.r.Pattern, "error", err)
+	if v.r.Context().Err() == nil { // else the visitor has gone
+		d.config.Logger.Error("page failed", "method", v.r.Method, "route", v.r.Pattern, "error", err)
+	}
 	if errors.Is(err, writer.ErrUncertain) {
 		return errUncertain
 	}
