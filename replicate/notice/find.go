@@ -21,11 +21,13 @@ const (
 // The queries begin with the targets, which are few, and find everything else by an index. The last
 // parameters say whether webhooks and mail are looked for.
 const (
-	// selectBalances has the month and the kind of its pool as ?1 and ?2.
+	// selectBalances finds only what there may be something to tell of: a libSQL server refuses to answer with the balances of
+	// tens of thousands of targets. It has the month and the kind of its pool as ?1 and ?2.
 	selectBalances = `SELECT t.id, t.account, t.low, t.low_told, a.bought + a.compensated - a.spent - a.lost, p.monthly_volume, coalesce(v.spent, 0)
 		FROM notice_target t CROSS JOIN account a ON a.id = t.account JOIN plan p ON p.id = a.plan
 		LEFT JOIN pool v ON v.kind = ?2 AND v.subject = t.account AND v.time_window = ?1
-		WHERE t.channel = ?3 OR t.channel = ?4`
+		WHERE (t.channel = ?3 OR t.channel = ?4) AND ((a.bought + a.compensated - a.spent - a.lost < t.low) <> t.low_told
+			OR p.monthly_volume > 0 AND coalesce(v.spent, 0) >= p.monthly_volume - p.monthly_volume / 5)`
 	// selectCapped has the day, the kind of its pool and the cap.
 	selectCapped = `SELECT t.id, t.account, k.id, k.name, k.shown, p.spent FROM notice_target t CROSS JOIN api_key k ON k.account = t.account
 		CROSS JOIN pool p ON p.kind = ?2 AND p.subject = k.id AND p.time_window = ?1
