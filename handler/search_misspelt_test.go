@@ -290,6 +290,23 @@ func TestASpaceMayStandAtAWrongPlaceBesideAMistake(t *testing.T) {
 		"was udeva cargo care": "VASUDEVA CARGO CARE", "raj konti nental hotels": "RAJ CONTINENTAL HOTELS", "kazigundagro farmers": "QAZI GUNDAGRO FARMERS"})
 }
 
+// TestAPlaceOfTwoWordsMayFollowANameWithAMistake: a town and its state, or a state or the capital alone, also where names begin with
+// that.
+func TestAPlaceOfTwoWordsMayFollowANameWithAMistake(t *testing.T) {
+	requireSuggested(t, map[string]string{
+		"ambika arihant fodos imphal manipur": "AMBIKA ARIHANT FOODS", "awrowin industries, Lucknow, Uttar Pradesh": "AEROWIN INDUSTRIES",
+		"mayur infra construtcion navi mumbai": "MAYUR INFRA CONSTRUCTION", "trikuta cinsultants new delhi": "TRIKUTA CONSULTANTS",
+		"hydrnauts new delhi": "HYDRONAUTS", "Clasic Himachal, Himachal Pradesh": "CLASSIC HIMACHAL",
+	})
+	s := newSearcher(t, named(map[string]string{"": "NEW DELHI FINANCE", " ": "NEW DELHI TRANSIT", "  ": "NEW DELHI TOURS", "   ": "GENESIS CULTIVATIONS"}))
+	_, suggested := s.search(t, "genesis cultivatiojs new delhi", 5)
+	require.Equal(t, 1, rankOf("GENESIS CULTIVATIONS LIMITED", suggested), suggested)
+	for _, other := range []string{"genesys manipur imphal cultivatiojs", "genesys cultivatiojs imphal manipur", "genesys imphal manipur"} {
+		_, suggested = s.search(t, other, 5)
+		require.Empty(t, suggested, other)
+	}
+}
+
 // TestANameMayHaveWhatIsMostlyNotOfANameOrMisread: names with digits in words, with ordinal numbers, and of a group of companies are
 // suggested for queries with mistakes in them, too.
 func TestANameMayHaveWhatIsMostlyNotOfANameOrMisread(t *testing.T) {

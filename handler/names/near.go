@@ -254,15 +254,19 @@ func (s *Suggestions) cost(name string) (sum int, ok bool) {
 	}
 	s.join(&costs, words)
 	s.cutShort(&costs, words)
-	first, absent := false, 0
+	first, absent, after := false, 0, 0 // after: of the absent ones, those that end the query
 	for i := range s.words {
+		after++
 		if costs[i] == costAbsent {
 			absent++
 			first = first || i == 0
+		} else {
+			after = 0
 		}
 		sum += costs[i]
 	}
-	alike := absent == 0 || absent == 1 && !first && len(s.words) >= absentOf && sum <= costAbsent+costLetter || s.beginsWithLess(words)
+	few := absent == 1 && !first || absent == 2 && after == absent && len(s.words) > absentOf
+	alike := absent == 0 || few && len(s.words) >= absentOf && sum <= costAbsent*absent+costLetter || s.beginsWithLess(words)
 	return sum + costExtra*max(0, len(words)-len(s.words)+absent), alike && absent < len(s.words)
 }
 

@@ -284,13 +284,9 @@ func (l *list) likeLess(words []string) {
 }
 
 // less returns the words without the last one or two, without the first one or two, such as a place, and without both
-// the first and the last, as long as at least two remain: fewer begin too many names. Of two words it returns the first. A state's name of two words is left
-// out together with the town before it.
+// the first and the last, as long as at least two remain: fewer begin too many names. Of two words it returns the first.
 func less(words []string) (kept [][]string) {
 	const fewest = 2
-	if n := len(words); n > 2+fewest && isLongState(words[n-2:]) {
-		kept = append(kept, words[:n-3])
-	}
 	if n := len(words); n == fewest {
 		kept = append(kept, words[:1])
 	} else if n > fewest {
@@ -302,9 +298,9 @@ func less(words []string) (kept [][]string) {
 	return kept
 }
 
-// isLongState reports whether two words are a state's name.
-func isLongState(words []string) bool {
-	return words[1] == "pradesh" || startsWith(words, []string{"tamil", "nadu"}) || startsWith(words, []string{"west", "bengal"})
+// isLongPlace reports whether two words are the name of a state or of the capital.
+func isLongPlace(words []string) bool {
+	return words[1] == "pradesh" || startsWith(words, []string{"new", "delhi"}) || startsWith(words, []string{"tamil", "nadu"}) || startsWith(words, []string{"west", "bengal"})
 }
 
 // quoted makes an expression in JSON of a term. Inlined, it would add 1.7 KB to the component (27 November 2026).
@@ -371,8 +367,8 @@ func nested(expressions []string) string {
 const noName = `\"` + markSound + `\"`
 
 // suggestible returns the words of a query by which similar names are found. It leaves out the legal ending and what
-// follows it, such as an address, the words of leading, the path of a site's address, a pincode at the end, and common
-// words.
+// follows it, such as an address, the words of leading, the path of a site's address, a pincode at the end, a place of two
+// words there after two or more others, and common words.
 func suggestible(query string) []string {
 	words := strings.Split(query, " ")
 	words = words[:len(words)-endingOf(words)]
@@ -390,6 +386,9 @@ func suggestible(query string) []string {
 	if last := words[len(words)-1]; len(words) > 1 && isPincode(last) {
 		words = words[:len(words)-1]
 	}
+	if n := len(words); n > 3 && isLongPlace(words[n-2:]) {
+		words = words[:n-2]
+	}
 	kept := make([]string, 0, len(words))
 	for i, w := range words {
 		if i > 0 && (w == limited || w == "llp") {
@@ -403,8 +402,8 @@ func suggestible(query string) []string {
 }
 
 // meant returns the suggestible words of a query as they were probably meant: digits that were misread for letters are
-// replaced, and what follows a word of behind or "group of companies" is cut off. typed are the words before that, nil
-// if they are the same. The address of a site stays as it is.
+// replaced, and what follows a word of behind or "group of companies" is cut off, as is a place of two words after one. typed
+// are the words before that, nil if they are the same. The address of a site stays as it is.
 func meant(query string) (words, typed []string) {
 	typed = suggestible(query)
 	if sitesOf(typed) != nil {
@@ -413,7 +412,8 @@ func meant(query string) (words, typed []string) {
 	words = slices.Clone(typed)
 	for i, w := range words {
 		cut := len(words) == maxSounds && startsWith(groupOfCompanies, words[i:]) // by suggestible, after "group" or "of"
-		if i > 0 && (has(behind, w) || startsWith(words[i:], groupOfCompanies) || cut) {
+		place := i == 1 && len(words) == 3 && isLongPlace(words[1:])
+		if i > 0 && (has(behind, w) || startsWith(words[i:], groupOfCompanies) || cut || place) {
 			words = words[:i]
 			break
 		}
