@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"runtime/debug"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -46,7 +47,7 @@ func TestAnInterruptedGenerateSaysHowToBeginAgain(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	out := t.TempDir()
-	err := (&generateCommand{Companies: 20, Out: out, Compress: "none"}).Run(ended, &Main{Stdout: io.Discard, Stderr: io.Discard})
+	err := (&generateCommand{Companies: 20, Out: out, Compress: "none"}).Run(ended, &Main{Stdout: io.Discard, Stderr: io.Discard, Now: time.Now})
 	require.EqualError(t, err, "interrupted: "+out+" has some of the files")
 	require.Equal(t, "the same command with --force begins again", hint.Of(err))
 }
