@@ -62,11 +62,19 @@ func TestAServerIsCheckedThroughNoProxy(t *testing.T) {
 	http.DefaultTransport = proxied
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		cancel()
+		if r.URL.Path != healthPath {
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
 	defer server.Close()
 	limits := silence{checks: 1, limit: 2 * time.Second, pause: time.Millisecond}
 	require.False(t, hanging(t, limits).hangs(ctx, &run{asked: server.URL}))
 	require.Error(t, ctx.Err(), "it was asked")
+	late := make(chan struct{})
+	defer time.AfterFunc(30*time.Second, func() { close(late) }).Stop()
+	require.True(t, (&Server{}).lost(&run{asked: server.URL, ended: late}, nil), "nor is it asked for its database through one")
 }
 
 func TestAServerThatRefusesConnectionsDoesNotHang(t *testing.T) {
