@@ -5,6 +5,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,8 +43,34 @@ func newTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DialContext = dial.Any(&net.Dialer{Timeout: dialLimit, KeepAlive: 30 * time.Second})
 	t.HTTP2 = PingLost()
+	t.Proxy = toOthers(t.Proxy)
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, idleConns
 	return t
+}
+
+// toOthers uses a proxy only to other machines: where it did not answer, a primary that listens on all addresses would seem to
+// accept no writes.
+func toOthers(proxy func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+	return func(r *http.Request) (*url.URL, error) {
+		by, err := proxy(r)
+		if by != nil && isOwn(r.URL.Hostname()) {
+			return nil, nil
+		}
+		return by, err
+	}
+}
+
+// isOwn reports whether host is an address of this machine, or stands for all of them. It knows no names.
+func isOwn(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	own, _ := net.InterfaceAddrs()
+	return ip.IsUnspecified() || slices.ContainsFunc(own, func(a net.Addr) bool {
+		of, ok := a.(*net.IPNet)
+		return ok && of.IP.Equal(ip.AsSlice())
+	})
 }
 
 // pingLimit is how long an HTTP/2 connection may be silent before a ping, and how long the answer to the ping may
