@@ -47,3 +47,6 @@ func (w *Writer) CompareLate() (armed <-chan chan<- time.Time) {
 	}
 	return all
 }
+
+// UsageAtOnce is how many rows of usage are read at once of a server.
+const UsageAtOnce = usageAtOnce

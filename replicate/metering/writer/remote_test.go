@@ -88,3 +88,27 @@ func TestRefusalsOfContent(t *testing.T) {
 	}
 	require.False(t, schema.Refused(nil))
 }
+
+// TestUsageIsReadOfAServer, which refuses to answer with all rows at once. Many rows are of one hour.
+func TestUsageIsReadOfAServer(t *testing.T) {
+	ledger := server(t)
+	w, err := writer.Open(t.Context(), writer.Config{Ledger: ledger, Access: server(t), OperatorToken: token})
+	require.NoError(t, err)
+	client := newClient(w, token)
+	stored := 0
+	for _, rows := range []int{0, writer.UsageAtOnce - 1, writer.UsageAtOnce, writer.UsageAtOnce + 1, 60_000} {
+		_, err = ledger.Exec(`WITH RECURSIVE n (i) AS (SELECT ?1 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?2)
+			INSERT INTO usage (hour, account, key, endpoint, outcome, count) SELECT i / 9000, 1 + i / 3 % 3000, i, i % 5 + 1, i % 3 + 1, 1 FROM n WHERE i < ?2`, stored, rows)
+		require.NoError(t, err)
+		usage, err := client.Usage(t.Context(), writer.UsageQuery{})
+		require.NoError(t, err)
+		require.Len(t, usage, rows)
+		seen := map[int64]bool{}
+		for _, u := range usage {
+			require.Equal(t, u.Hour.Unix()/3600, u.Key/9000)
+			seen[u.Key] = true
+		}
+		require.Len(t, seen, rows, "each once")
+		stored = rows
+	}
+}

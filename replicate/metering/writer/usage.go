@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/flate"
 	"context"
-	"database/sql"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -19,9 +18,14 @@ import (
 	"regedge/handler/charge"
 )
 
+// selectUsage reads the rows after one, which ?4 to ?8 name in their order, and at most ?9 of them.
 const selectUsage = `SELECT account, key, endpoint, outcome, hour, count FROM usage
-	WHERE (?1 = 0 OR account = ?1) AND hour >= ?2 AND hour < ?3 AND count <> 0
-	ORDER BY hour, account, key, endpoint, outcome`
+	WHERE (?1 = 0 OR account = ?1) AND hour >= ?2 AND hour < ?3 AND count <> 0 AND (hour, account, key, endpoint, outcome) > (?4, ?5, ?6, ?7, ?8)
+	ORDER BY hour, account, key, endpoint, outcome LIMIT ?9`
+
+// usageAtOnce is how many rows are read at once of a libSQL server, which refuses an answer of more than 10 MB: 60,000
+// rows. A ledger in a file is read whole, since each part sorts all rows.
+const usageAtOnce = 20_000
 
 // serveUsage answers usage rows in JSON, or in CSV with ?format=csv.
 func (w *Writer) serveUsage(rw http.ResponseWriter, r *http.Request, _ httprouter.Params) {
@@ -48,44 +52,54 @@ func (w *Writer) serveUsage(rw http.ResponseWriter, r *http.Request, _ httproute
 // for a large cluster would not fit into memory. Nothing is sent while rows are read. Otherwise a slow client would
 // keep the ledger's log from being emptied, and an error could not have a status of its own.
 func (w *Writer) packUsage(ctx context.Context, begin func(io.Writer) usageOut, account, from, to int64) (*bytes.Buffer, error) {
-	rows, err := w.config.Ledger.QueryContext(ctx, selectUsage, account, from, to)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	packed := new(bytes.Buffer)
 	compressor, err := flate.NewWriter(packed, flate.BestSpeed)
 	if err != nil {
 		return nil, err
 	}
-	out := begin(compressor)
-	for rows.Next() {
-		u, err := scanUsage(rows)
-		if err == nil {
-			err = out.put(u)
-		}
-		if err != nil {
+	out, most := begin(compressor), int64(usageAtOnce)
+	if w.local {
+		most = -1
+	}
+	after := []any{-1, 0, 0, 0, 0}
+	for read := most; read == most; {
+		args := append([]any{account, from, to}, after...)
+		if read, after, err = w.writeUsage(ctx, out, after, append(args, most)); err != nil {
 			return nil, err
 		}
 	}
-	return packed, errors.Join(rows.Err(), out.end(), compressor.Close())
+	return packed, errors.Join(out.end(), compressor.Close())
+}
+
+// writeUsage writes the rows of one query, and returns their number and the last.
+func (w *Writer) writeUsage(ctx context.Context, out usageOut, after, args []any) (read int64, last []any, err error) {
+	rows, err := w.config.Ledger.QueryContext(ctx, selectUsage, args...)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer rows.Close()
+	for last = after; rows.Next(); read++ {
+		var u UsageRow
+		var endpoint charge.Endpoint
+		var outcome charge.Outcome
+		var hour int64
+		if err := rows.Scan(&u.Account, &u.Key, &endpoint, &outcome, &hour, &u.Count); err != nil {
+			return 0, nil, err
+		}
+		u.Endpoint, u.Outcome = endpoint.String(), outcome.String()
+		u.Hour = time.Unix(hour*3600, 0).UTC()
+		if err := out.put(u); err != nil {
+			return 0, nil, err
+		}
+		last = []any{hour, u.Account, u.Key, int64(endpoint), int64(outcome)}
+	}
+	return read, last, rows.Err()
 }
 
 // usageOut writes rows of usage in one of the formats.
 type usageOut interface {
 	put(UsageRow) error
 	end() error
-}
-
-func scanUsage(rows *sql.Rows) (UsageRow, error) {
-	var u UsageRow
-	var endpoint charge.Endpoint
-	var outcome charge.Outcome
-	var hour int64
-	err := rows.Scan(&u.Account, &u.Key, &endpoint, &outcome, &hour, &u.Count)
-	u.Endpoint, u.Outcome = endpoint.String(), outcome.String()
-	u.Hour = time.Unix(hour*3600, 0).UTC()
-	return u, err
 }
 
 // usageQuery reads the query: account 0 for all, and hours from (included) to (excluded).
