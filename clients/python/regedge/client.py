@@ -160,7 +160,7 @@ class Client:
     def _attempt(self, target: str, key: str) -> Tuple[int, http.client.HTTPMessage, bytes]:
         try:
             return self._exchange(target, key)
-        except ConnectionError:  # http.client.RemoteDisconnected is one
+        except (ConnectionError, ssl.SSLEOFError):  # RemoteDisconnected is one of the first; the second is a reset under TLS
             if not self._local.__dict__.get("used"):
                 raise
             # It was an idle connection that the service had closed.

@@ -7,6 +7,7 @@ import pickle
 import random
 import socket
 import ssl
+import struct
 import subprocess
 import tempfile
 import threading
@@ -54,6 +55,21 @@ def problem(status, code, retry_after=None):
         handler.wfile.write(body)
 
     return answer
+
+
+def certified():
+    """Returns the TLS settings of a service with a certificate of its own, and those of a client that knows it."""
+    with tempfile.TemporaryDirectory() as folder:
+        key, certificate = os.path.join(folder, "key"), os.path.join(folder, "certificate")
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+             "-subj", "/CN=made up", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
+            check=True, capture_output=True,
+        )
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate, key)
+        known = ssl.create_default_context(cafile=certificate)
+    return tls, known
 
 
 class Service:
@@ -224,16 +240,7 @@ class ClientTest(unittest.TestCase):
         self.assertLess(sum(sent), 32 << 20)
 
     def test_a_certificate_is_checked(self):
-        with tempfile.TemporaryDirectory() as folder:
-            key, certificate = os.path.join(folder, "key"), os.path.join(folder, "certificate")
-            subprocess.run(
-                ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
-                 "-subj", "/CN=made up", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
-                check=True, capture_output=True,
-            )
-            tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            tls.load_cert_chain(certificate, key)
-            known = ssl.create_default_context(cafile=certificate)
+        tls, known = certified()
         with Service(found, tls=tls) as service:
             with service.client(scheme="https", context=known) as client:
                 self.assertEqual(client.find_llp("AAA-0001").attempts, 1)
@@ -338,6 +345,25 @@ class ClientTest(unittest.TestCase):
             client.find_llp("AAA-0001")
             time.sleep(0.05)
             self.assertEqual(client.find_llp("AAA-0001").attempts, 1)
+
+    def test_an_idle_connection_that_is_reset_costs_no_attempt_over_tls_either(self):
+        idle, reset = threading.Event(), threading.Event()
+
+        def found_and_reset(handler):
+            found(handler)
+            idle.wait(10)
+            handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            handler.close_connection = True
+            socket.close(handler.connection.detach())
+            reset.set()
+
+        tls, known = certified()
+        with Service(found_and_reset, found, tls=tls) as service:
+            with service.client(scheme="https", context=known, max_retries=0) as client:
+                client.find_llp("AAA-0001")
+                idle.set()
+                self.assertTrue(reset.wait(10))
+                self.assertEqual(client.find_llp("AAA-0001").attempts, 1)
 
     def test_a_new_connection_that_is_closed_is_an_attempt(self):
         def silent(handler):
