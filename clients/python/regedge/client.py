@@ -170,6 +170,7 @@ class Client:
         connection = self._connection()
         try:
             if connection.sock is None:
+                self._local.used = False  # http.client keeps the object when the service ends the connection with its answer
                 connection.connect()  # may wait for several addresses, before the time of the answer begins
             until = time.monotonic() + self._timeout
             connection.response_class = functools.partial(_FinalResponse, until)  # type: ignore[assignment]

@@ -384,6 +384,19 @@ class ClientTest(unittest.TestCase):
                 client.find_llp("AAA-0001")
             self.assertEqual(len(service.keys), 1 + 2 + 1, "only the idle one was tried for nothing")
 
+    def test_a_connection_after_one_that_the_service_ended_with_its_answer_is_new(self):
+        def last(handler):
+            found(handler, [("Connection", "close")])
+
+        def silent(handler):
+            handler.close_connection = True
+
+        with Service(last, silent) as service, service.client(max_retries=0) as client:
+            client.find_llp("AAA-0001")
+            with self.assertRaises(UnansweredError):
+                client.find_llp("AAA-0001")
+            self.assertEqual(len(service.keys), 1 + 1, "there was no idle connection")
+
     @unittest.skipUnless(hasattr(os, "fork"), "processes are not forked here")
     def test_a_forked_process_shares_no_connection(self):
         with Service(found) as service, service.client() as client:
