@@ -173,6 +173,22 @@ func TestARecalledLeaseIsReturned(t *testing.T) {
 	require.NoError(t, edge.Check())
 }
 
+// TestARecallOfWhatIsSpentIsReportedAtOnce: until the writer hears of it, another edge's requests wait in vain.
+func TestARecallOfWhatIsSpentIsReportedAtOnce(t *testing.T) {
+	for row, name := range []string{"credits", "volume"} {
+		edge, _ := granted(t, 1)
+		require.Empty(t, chargeCode(edge, start, "the last", charge.Found), name)
+		require.False(t, edge.Urgent(), name)
+		recall := news(edge, 2, 1)
+		recall.Rows = recall.Rows[row : row+1]
+		recall.Rows[0].Recall = true
+		edge.Apply(start, recall, false)
+		require.True(t, edge.Urgent(), name)
+		require.EqualValues(t, 1, acknowledged(edge, start).Usage[0].Count, name)
+		require.False(t, edge.Urgent(), "%s: once", name)
+	}
+}
+
 // TestARecalledLeaseIsNotAskedFor: it would come back at once, and the edge that needs it get none.
 func TestARecalledLeaseIsNotAskedFor(t *testing.T) {
 	edge, _ := granted(t, 5)
