@@ -9,6 +9,7 @@ import json
 import os
 import random
 import secrets
+import selectors
 import socket
 import ssl
 import threading
@@ -192,6 +193,10 @@ class Client:
             # A forked process has a copy of its parent's connection, where each would read the other's answers.
             self.close()
         connection = getattr(self._local, "connection", None)
+        if connection is not None and connection.sock is not None and _readable(connection.sock):
+            # Its end, or what nobody asked for, such as a proxy's 408 before the end.
+            self.close()
+            connection = None
         if connection is None:
             if self._secure:
                 connection = http.client.HTTPSConnection(
@@ -201,6 +206,12 @@ class Client:
                 connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
             self._local.connection, self._local.used, self._local.process = connection, False, os.getpid()
         return connection
+
+
+def _readable(sock: socket.socket) -> bool:
+    with selectors.DefaultSelector() as selector:
+        selector.register(sock, selectors.EVENT_READ)
+        return bool(selector.select(0))
 
 
 class _FinalResponse(http.client.HTTPResponse):

@@ -365,6 +365,23 @@ class ClientTest(unittest.TestCase):
                 self.assertTrue(reset.wait(10))
                 self.assertEqual(client.find_llp("AAA-0001").attempts, 1)
 
+    def test_what_came_on_an_idle_connection_answers_no_call(self):
+        idle, ended = threading.Event(), threading.Event()
+
+        def found_and_timed_out(handler):  # as some proxies do before they close an idle connection
+            found(handler)
+            idle.wait(10)
+            problem(408, "request_timeout")(handler)
+            handler.close_connection = True
+            ended.set()
+
+        with Service(found_and_timed_out, found) as service, service.client(max_retries=0) as client:
+            client.find_llp("AAA-0001")
+            idle.set()
+            self.assertTrue(ended.wait(10))
+            self.assertEqual(client.find_llp("AAA-0001").data[0].value, "AAA-0001")
+            self.assertEqual(len(service.keys), 2)
+
     def test_a_new_connection_that_is_closed_is_an_attempt(self):
         def silent(handler):
             handler.close_connection = True
