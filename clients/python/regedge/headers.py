@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from .resources import RateLimit
 
+_NUMBER = re.compile(r"[ \t]*[0-9]+[ \t]*\Z")
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(,\s*|$)')
 
 
@@ -46,7 +47,8 @@ def suggestions(value: Optional[str]) -> List[str]:
 
 
 def _number(value: Optional[str]) -> Optional[int]:
-    try:
-        return int(value or "")
-    except ValueError:
+    """Reads a whole number. One of more than 15 digits counts as 10^15, since Python reads no more than some thousand."""
+    if not _NUMBER.match(value or ""):
         return None
+    digits = value.strip(" \t").lstrip("0")
+    return int(digits or "0") if len(digits) <= 15 else 10**15

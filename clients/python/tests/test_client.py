@@ -710,7 +710,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual((limit.limit, limit.remaining, limit.reset), (60, None, None))
 
     def test_retry_after_is_seconds_or_a_date(self):
-        for value, least, most in ((None, 0, 0), ("3", 3, 3), ("-3", 0, 0), ("soon", 0, 0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0), ("Thu, 01 Jan 99999 00:00:00 GMT", 0, 0), ("Thu, 01 Jan 99999999999999999999 00:00:00 GMT", 0, 0)):
+        for value, least, most in ((None, 0, 0), ("3", 3, 3), (" 3\t", 3, 3), ("-3", 0, 0), ("1_0", 0, 0), ("٣", 0, 0), ("soon", 0, 0), ("007", 7, 7), ("9" * 5000, 1e15, 1e15), ("0" * 5000, 0, 0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0), ("Thu, 01 Jan 99999 00:00:00 GMT", 0, 0), ("Thu, 01 Jan 99999999999999999999 00:00:00 GMT", 0, 0)):
             with self.subTest(value):
                 self.assertTrue(least <= headers.retry_after(value) <= most)
         ahead = headers.retry_after(email.utils.formatdate(time.time() + 60, usegmt=True))
