@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"errors"
+	"fmt"
 
 	"regedge/replicate/metering/syncproto"
 )
@@ -12,7 +13,7 @@ var (
 	ErrNoPlan    = errors.New("no such plan")
 	ErrNoEdge    = errors.New("no such node")
 	ErrTaken     = errors.New("the name is taken")
-	ErrAmount    = errors.New("the amount is out of range")
+	ErrAmount    = fmt.Errorf("the amount is out of range: it is 1 to %d, or -1 to -%[1]d to take bought credits", int64(maxCredits))
 )
 
 // maxCredits bounds what an account can spend, so that sums never overflow.

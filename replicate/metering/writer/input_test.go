@@ -71,7 +71,7 @@ func TestErrorsNameWhatIsMissingOnce(t *testing.T) {
 			_, err := client.ChangeCredits(t.Context(), 99, writer.CreditChange{Amount: 1})
 			return err
 		},
-		"change credits: the amount is out of range": func() error {
+		"change credits: the amount is out of range: it is 1 to 70368744177664, or -1 to -70368744177664 to take bought credits": func() error {
 			_, err := client.ChangeCredits(t.Context(), a.ID, writer.CreditChange{})
 			return err
 		},
