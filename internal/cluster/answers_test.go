@@ -162,3 +162,41 @@ func some(t *testing.T, registry string) (paths []string) {
 	require.Greater(t, len(paths), 100)
 	return paths
 }
+
+// TestAnAccountIsRefusedOnceItsCreditsAreSpentElsewhere, and does not wait in vain first: the edge that has spent them says so
+// as soon as the writer asks for them back.
+func TestAnAccountIsRefusedOnceItsCreditsAreSpentElsewhere(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.push(f.before)
+	f.plan()
+	const accounts, credits = 6, 3
+	cin, refused := f.watched()[0], 0
+	for n := range accounts {
+		id, key, err := f.addAccount(n)
+		require.NoError(t, err)
+		made, err := f.Client.Account(t.Context(), id)
+		require.NoError(t, err)
+		_, err = f.Client.ChangeCredits(t.Context(), id, writer.CreditChange{Amount: credits - made.Balance})
+		require.NoError(t, err)
+		lookup := func(i int) int {
+			a, err := fetch(http.DefaultClient, f.Edges[i%len(f.Edges)].URL, "/v1/companies/"+cin, key)
+			require.NoError(t, err)
+			return a.status
+		}
+		for spent := 0; spent < credits; {
+			switch status := lookup(spent); status {
+			case http.StatusOK:
+				spent++
+			case http.StatusUnauthorized, http.StatusServiceUnavailable: // the key has not arrived, or the machine is busy
+				time.Sleep(20 * time.Millisecond)
+			default:
+				require.Failf(t, "a lookup that is paid for is refused", "status %d", status)
+			}
+		}
+		if lookup(credits) == http.StatusPaymentRequired {
+			refused++
+		}
+	}
+	require.GreaterOrEqual(t, refused, accounts/2, "accounts whose first refusal was no 503")
+}
