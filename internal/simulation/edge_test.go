@@ -319,15 +319,14 @@ func (p *process) Sync(_ context.Context, message []byte) ([]byte, error) {
 
 // stale is an earlier reply, of this writer or one before. In half of the cases it says that it answers the
 // message, as one of a writer would that is not honest, or that runs from a copy. Nothing of it may be
-// charged or granted twice, unless it confirms an older copy of a disk, and one that lost records is such a
-// copy: a seal may be among them. That an account is empty is believed.
+// charged or granted twice, unless it confirms an older copy of a disk. That an account is empty is believed.
 func (e *edge) stale(message, reply []byte) []byte {
 	if e.sim.random.IntN(2) == 0 || e.disk.copied {
 		return reply
 	}
 	m, err := syncproto.DecodeMessage(message)
 	e.sim.must(err, "read the edge's message")
-	if e.standsForCopy(&m) || m.Hello != nil && e.disk.recordsLost {
+	if e.standsForCopy(&m) {
 		return reply
 	}
 	r, err := syncproto.DecodeReply(reply)
@@ -372,10 +371,10 @@ func (e *edge) noteUntold(m *syncproto.Message, r *syncproto.Reply) {
 	}
 }
 
-// standsForCopy reports whether a message is of an empty disk beside an earlier one of the node. Who gives it
-// an epoch of that one makes an older copy of it.
+// standsForCopy reports whether a message greets from a disk that stands for an older copy: an empty one beside an earlier one
+// of the node, since who gives it an epoch of that one makes such a copy of it, or one that lost records: a seal may be among them.
 func (e *edge) standsForCopy(m *syncproto.Message) bool {
-	return m.Hello != nil && m.Hello.Epoch == 0 && e.aside != nil
+	return m.Hello != nil && (m.Hello.Epoch == 0 && e.aside != nil || e.disk.recordsLost)
 }
 
 // explain traces a message and its reply.

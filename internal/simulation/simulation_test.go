@@ -105,6 +105,7 @@ func TestSeedsThatFailed(t *testing.T) {
 		20002270: "a lease of a restored ledger that was taken for a closed one until a restart",
 		20421849: "the volume that an edge was ever granted declared after a false claim of a restore, and a clock months ahead",
 		20428214: "an epoch that a forger gave to one disk of an edge, and the writer to the other",
+		22006360: "a forged reply that confirmed a disk which had lost the record of a batch",
 		20457144: "a sum equal to the key whose usage the simulation refuses",
 	} {
 		t.Run(mistake, func(t *testing.T) { simulate(t, seed) })
