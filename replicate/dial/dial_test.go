@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -61,6 +63,54 @@ func TestAServerIsReachedBehindMachinesThatAreGone(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, centre.Addr().String(), conn.RemoteAddr().String())
 	require.NoError(t, conn.Close())
+}
+
+// TestTheConnectionThatComesSecondIsClosed: nobody else would.
+func TestTheConnectionThatComesSecondIsClosed(t *testing.T) {
+	first, err := net.Listen("tcp", "127.0.0.2:0")
+	require.NoError(t, err)
+	defer first.Close()
+	port := fmt.Sprint(netip.MustParseAddrPort(first.Addr().String()).Port())
+	second, err := net.Listen("tcp", "127.0.0.3:"+port)
+	require.NoError(t, err)
+	defer second.Close()
+	taken := make(chan net.Conn)
+	for _, l := range []net.Listener{first, second} {
+		go func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				taken <- conn
+			}
+		}()
+	}
+	for range 100 {
+		var ready sync.WaitGroup
+		ready.Add(2)
+		dialer := &net.Dialer{Resolver: testkit.Names(t, 0, 2, 3), Timeout: time.Minute}
+		dialer.ControlContext = func(context.Context, string, string, syscall.RawConn) error {
+			ready.Done()
+			ready.Wait() // both connect at the same time
+			return nil
+		}
+		conn, err := anyAfter(dialer, time.Millisecond)(t.Context(), "tcp", "server.example.org.:"+port)
+		require.NoError(t, err)
+		for left := 2; left > 0; left-- {
+			select {
+			case other := <-taken:
+				if other.RemoteAddr().String() != conn.LocalAddr().String() {
+					require.NoError(t, other.SetReadDeadline(time.Now().Add(10*time.Second)))
+					_, err = other.Read(make([]byte, 1))
+					require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+				}
+				require.NoError(t, other.Close())
+			case <-time.After(50 * time.Millisecond): // the other was given up before it was made
+			}
+		}
+		require.NoError(t, conn.Close())
+	}
 }
 
 // swallow listens at an address until the test ends, and takes no connection: there is room for none.

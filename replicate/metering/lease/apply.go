@@ -263,7 +263,7 @@ func (s *EdgeState) applyRows(rows []syncproto.Row) {
 		if row.Pool.Kind == syncproto.Credits {
 			s.leases.accounts.get(row.Pool.Subject).balance = row.Balance
 		}
-		if row.Recall && l.window == row.Pool.Window && (l.held() > 0 || s.keepsFromOthers(row.Pool)) {
+		if row.Recall && l.window == row.Pool.Window && (l.held() > 0 || s.hasUnsentCharges(row.Pool)) {
 			s.returns.recall(row.Pool)
 		}
 		if row.Pool.Kind == syncproto.Volume && l.unexplained() {
@@ -272,8 +272,8 @@ func (s *EdgeState) applyRows(rows []syncproto.Row) {
 	}
 }
 
-// keepsFromOthers reports whether the account has charges that are in no message yet. While the writer counts their units
+// hasUnsentCharges reports whether the account has charges that are in no message yet. While the writer counts their units
 // as held here, it can't refuse another edge's requests, which wait.
-func (s *EdgeState) keepsFromOthers(p syncproto.Pool) bool {
+func (s *EdgeState) hasUnsentCharges(p syncproto.Pool) bool {
 	return p.Kind != syncproto.NotFound && s.outbox.inflight == nil && s.Unreported(p.Subject) > 0
 }

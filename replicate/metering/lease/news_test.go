@@ -187,6 +187,15 @@ func TestARecallOfWhatIsSpentIsReportedAtOnce(t *testing.T) {
 		require.EqualValues(t, 1, acknowledged(edge, start).Usage[0].Count, name)
 		require.False(t, edge.Urgent(), "%s: once", name)
 	}
+	edge, _ := granted(t, 1)
+	require.Empty(t, chargeCode(edge, start, "missing", charge.NotFound))
+	require.Empty(t, chargeCode(edge, start, "the last", charge.Found))
+	require.False(t, edge.Urgent())
+	recall := news(edge, 2, 1)
+	recall.Rows = recall.Rows[2:3]
+	recall.Rows[0].Recall = true
+	edge.Apply(start, recall, false)
+	require.False(t, edge.Urgent(), "of not-found lookups: the number is a key's, not the account's")
 }
 
 // TestARecalledLeaseIsNotAskedFor: it would come back at once, and the edge that needs it get none.
