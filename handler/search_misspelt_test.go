@@ -307,6 +307,20 @@ func TestAPlaceOfTwoWordsMayFollowANameWithAMistake(t *testing.T) {
 	}
 }
 
+// TestAPlaceMayStandBesideANameWithAMistake: behind a name of one word, or before a name of several, unless another name has the others.
+func TestAPlaceMayStandBesideANameWithAMistake(t *testing.T) {
+	requireSuggested(t, map[string]string{
+		"medexq jammu": "MEDEXIQ", "crowdmjo agartala tripura": "CROWDMOJO", "jammu trikuta consultnats": "TRIKUTA CONSULTANTS",
+	})
+	s := newSearcher(t, named(map[string]string{"": "INDIA NET INCUBATOR", " ": "EXPERIENCE INDIA", "  ": "HUBEX", "   ": "NORTHERN TRIKUTA CONSULTANTS"}))
+	for query, want := range map[string]string{
+		"experienec india inc": `"EXPERIENCE INDIA LIMITED", "INDIA NET INCUBATOR LIMITED"`, "hubx jammu": "", "jammu trikuta consultnats": "", "medexq hubex foods park jammu": "",
+	} {
+		_, suggested := s.search(t, query, 5)
+		require.Equal(t, want, suggested, query)
+	}
+}
+
 // TestANameMayHaveWhatIsMostlyNotOfANameOrMisread: names with digits in words, with ordinal numbers, and of a group of companies are
 // suggested for queries with mistakes in them, too.
 func TestANameMayHaveWhatIsMostlyNotOfANameOrMisread(t *testing.T) {

@@ -9,15 +9,22 @@ import (
 
 // fold lower-cases Latin, Greek and Cyrillic letters, drops their accents, apostrophes and "M/s", writes
 // "&" as "and", joins "co-" to the next word, and replaces everything else that is not a
-// letter, digit or mark by a space. Text that is not UTF-8 becomes spaces.
+// letter, digit or mark by a space. Text that is not UTF-8 becomes spaces. Ampersands and apostrophes
+// may be escaped as in HTML.
 func fold(s string) string {
 	b := make([]byte, 0, len(s)+8)
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c < utf8.RuneSelf {
-			if isMessrs(s, i) {
+			switch {
+			case isMessrs(s, i):
 				i += len("m/s")
 				continue
+			case strings.HasPrefix(s[i:], "&#39;"):
+				i += len("&#39;")
+				continue
+			case strings.HasPrefix(s[i:], "&amp;"):
+				i += len("amp;")
 			}
 			if c != '-' || !endsInCo(b) {
 				b = appendASCII(b, c)
@@ -98,7 +105,9 @@ const (
 	firstLigature = 0xFB00
 	firstMark     = 0x300 // combining accents, to 0x36F
 	wideFirst     = 0xFF01
-	wideLast      = 0xFF5E // full-width forms of "!" to "~"
+	wideLast      = 0xFF5E  // full-width forms of "!" to "~"
+	firstStyled   = 0x1D400 // letters for formulas: thirteen alphabets, bold to monospace, used to stand out
+	lastStyled    = 0x1D6A3
 	firstEmoji    = 0x1F000
 	lastEmoji     = 0x1FAFF
 )
@@ -128,6 +137,8 @@ func appendRune(b []byte, r rune) []byte {
 		return b // accents, joiners and apostrophes
 	case r >= wideFirst && r <= wideLast:
 		return appendASCII(b, byte(r-wideFirst+'!'))
+	case r >= firstStyled && r <= lastStyled:
+		return append(b, 'a'+byte((r-firstStyled)%26))
 	case r >= 0x2000 && r < 0x2C00, r >= 0x3000 && r < 0x3003, r == 0xFEFF, r == 0xFE0F, r >= firstEmoji && r <= lastEmoji:
 		return append(b, ' ') // punctuation, symbols, arrows, spaces, emoji
 	}

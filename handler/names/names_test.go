@@ -66,6 +66,8 @@ func TestNameForms(t *testing.T) {
 		{"S B REFINERIES & CHEMICALS", "sb refineries and chemicals"},
 		{"ALLEN'S CAFE", "allens cafe"},
 		{"ALLEN\u2019S CAFE", "allens cafe"},
+		{"ALLEN&#39;S CAFE &amp; BAR", "allens cafe and bar"},
+		{"\U0001D400\U0001D41C\U0001D426\U0001D41E \U0001D56D\U0001D670\U0001D6A3", "acme baz"},
 		{"क्\u200dष श्\u200cरी", "क्ष श्री"},
 		{"CAFÉ ÆON STRAßE", "cafe aeon strasse"},
 		{"ŚRĪ KṚṢṆA FOODS", "sri krsna foods"},

@@ -138,23 +138,28 @@ func (s *Suggestions) prepare() {
 
 // Add compares the query with a name's form, and keeps the label if the name is among the most alike.
 func (s *Suggestions) Add(name, label string) {
-	cost, ok := s.cost(name)
+	cost, ok, sure := s.cost(name)
 	for _, wording := range s.others {
-		if other, also := wording.cost(name); also && (!ok || other < cost) {
+		other, also, surely := wording.cost(name)
+		if sure = sure || surely; also && (!ok || other < cost) {
 			cost, ok = other, true
 		}
 	}
 	if !ok && s.letters != "" {
 		cost, ok = s.initialsCost(name)
+		sure = ok
 	}
 	for i, site := range s.sites {
 		if other, also := siteCost(site, name); also && (!ok || other+i*costSite < cost) {
-			cost, ok = other+i*costSite, true
+			cost, ok, sure = other+i*costSite, true, true
 		}
 	}
-	s.sure = s.sure || ok
+	s.sure = s.sure || sure
 	if other, also := s.partCost(name); also && (!ok || other < cost) {
 		cost, ok = other, true
+	}
+	if !ok {
+		cost, ok = s.aloneCost(name)
 	}
 	if !ok {
 		s.addBegun(name, label)
@@ -234,9 +239,9 @@ func (s *Suggestions) Labels() []string {
 	return append(labels, begun[:min(len(begun), MaxSuggestions-len(labels))]...)
 }
 
-// cost is the sum of the distances of the query's words from the nearest words of the name. It reports false for a name
-// that is not like the query.
-func (s *Suggestions) cost(name string) (sum int, ok bool) {
+// cost is the sum of the distances of the query's words from the nearest words of the name. ok is false for a name that
+// is not like the query, and sure also for one that lacks its first word: many names have the others.
+func (s *Suggestions) cost(name string) (sum int, ok, sure bool) {
 	var room [maxNameWords]string
 	words := appendWords(room[:0], name)
 	var costs [maxSounds]int
@@ -265,9 +270,24 @@ func (s *Suggestions) cost(name string) (sum int, ok bool) {
 		}
 		sum += costs[i]
 	}
-	few := absent == 1 && !first || absent == 2 && after == absent && len(s.words) > absentOf
-	alike := absent == 0 || few && len(s.words) >= absentOf && sum <= costAbsent*absent+costLetter || s.beginsWithLess(words)
-	return sum + costExtra*max(0, len(words)-len(s.words)+absent), alike && absent < len(s.words)
+	few := absent == 1 || absent == 2 && after == absent && len(s.words) > absentOf
+	few = few && len(s.words) >= absentOf && sum <= costAbsent*absent+costLetter
+	sure = absent < len(s.words) && (absent == 0 || few && !first || s.beginsWithLess(words))
+	ok = sure || few && s.wordCost(s.words[1], words[0], false) < costAbsent // it begins where the query goes on
+	return sum + costExtra*max(0, len(words)-len(s.words)+absent), ok, sure
+}
+
+// aloneCost is the cost of a name of one word that is nearly the first one of the query: what follows may be a place. It
+// reports false for any other name.
+func (s *Suggestions) aloneCost(name string) (sum int, ok bool) {
+	if n := len(s.words); n < 2 || n > absentOf || len(s.words[0]) < minLast {
+		return 0, false
+	}
+	cost, core := costAbsent, withoutEnding(name)
+	if !strings.Contains(core, " ") {
+		cost = wordCost(s.words[0], core, false)
+	}
+	return cost + costAbsent, cost < costAbsent
 }
 
 // wholeCost is the distance of a word from a name written as one word, without legal ending, and with or without "and".

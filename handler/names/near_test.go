@@ -112,7 +112,8 @@ func TestSuggestionsMayLackAWord(t *testing.T) {
 		"peer tea himachal pradesh shimla":          "",
 		"a very old tribe of humans":                "",
 		"srinagar jammu networks":                   "",
-		"old gren tourism consultancy":              "",
+		"old gren tourism consultancy":              "GREEN TOURISM AND CONSULTANCY PRIVATE LIMITED", // a place may stand before it
+		"old gren tourism consultncy":               "",                                              // but one mistake is enough then
 	} {
 		s := NewSuggestions(Query(query))
 		for _, label := range []string{

@@ -152,6 +152,9 @@ func (l *list) further(words []string) {
 		if len(words) > 2 { // the first two may be one word, and another one wrong
 			l.likeFirst(append([]string{words[0] + words[1]}, words[2:]...))
 		}
+		if len(words) <= absentOf && len(words[0]) >= minLast {
+			l.unbounded(anyOf(markKey, keysOf(words[0]))) // the shortest names come first, such as those of one word
+		}
 	}
 }
 
@@ -176,12 +179,6 @@ func (l *list) likeJoined(word string) {
 // likeFirst asks for names whose first word has a key in common with the query's, and that have a word which begins or
 // ends as the second one does. So both may be wrong.
 func (l *list) likeFirst(words []string) {
-	var keys []string
-	eachKey(words[0], func(key []byte) {
-		if k := string(key); !has(keys, k) {
-			keys = append(keys, k)
-		}
-	})
 	second := words[1]
 	like := quoted(markBegin + second[:prefixLen(second, 2)])
 	if isPlainWord(second) && !strings.ContainsAny(second, "aeiou") { // perhaps an abbreviation
@@ -190,7 +187,17 @@ func (l *list) likeFirst(words []string) {
 	if hasRunes(second, gramLen) {
 		like = "(" + like + " OR " + quoted(second[suffixStart(second, gramLen):]) + ")"
 	}
-	l.unbounded("(" + anyOf(markKey, keys) + ") AND " + like)
+	l.unbounded("(" + anyOf(markKey, keysOf(words[0])) + ") AND " + like)
+}
+
+// keysOf returns the keys of a word, each once.
+func keysOf(word string) (keys []string) {
+	eachKey(word, func(key []byte) {
+		if k := string(key); !has(keys, k) {
+			keys = append(keys, k)
+		}
+	})
+	return keys
 }
 
 // likeOthers asks for names that have all words but words[at], and one that begins or ends as that does, with one
