@@ -10,7 +10,7 @@ import (
 // fold lower-cases Latin, Greek and Cyrillic letters, drops their accents, apostrophes and "M/s", writes
 // "&" as "and", joins "co-" to the next word, and replaces everything else that is not a
 // letter, digit or mark by a space. Text that is not UTF-8 becomes spaces. Ampersands and apostrophes
-// may be escaped as in HTML.
+// may be escaped as in HTML, and ampersands and spaces as in an address, by a client that escapes twice.
 func fold(s string) string {
 	b := make([]byte, 0, len(s)+8)
 	for i := 0; i < len(s); {
@@ -25,6 +25,10 @@ func fold(s string) string {
 				continue
 			case strings.HasPrefix(s[i:], "&amp;"):
 				i += len("amp;")
+			case strings.HasPrefix(s[i:], "%20"):
+				i, c = i+len("20"), ' '
+			case strings.HasPrefix(s[i:], "%26"):
+				i, c = i+len("26"), '&'
 			}
 			if c != '-' || !endsInCo(b) {
 				b = appendASCII(b, c)

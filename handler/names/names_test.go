@@ -67,6 +67,7 @@ func TestNameForms(t *testing.T) {
 		{"ALLEN'S CAFE", "allens cafe"},
 		{"ALLEN\u2019S CAFE", "allens cafe"},
 		{"ALLEN&#39;S CAFE &amp; BAR", "allens cafe and bar"},
+		{"Allen's%20Cafe%20%26%20Bar 20%", "allens cafe and bar 20"},
 		{"\U0001D400\U0001D41C\U0001D426\U0001D41E \U0001D56D\U0001D670\U0001D6A3", "acme baz"},
 		{"क्\u200dष श्\u200cरी", "क्ष श्री"},
 		{"CAFÉ ÆON STRAßE", "cafe aeon strasse"},
