@@ -88,7 +88,7 @@ func (c *Client) failure(made *call, got *answer, err error) (failure error, pau
 	pause = min(randomPause(made.attempts), c.config.MaxWait)
 	failure = &UnansweredError{Err: err, IdempotencyKey: made.idempotencyKey, Attempts: made.attempts}
 	if err == nil {
-		problem := problemOf(got, made.attempts)
+		problem := problemOf(got, made)
 		pause = max(pause, problem.RetryAfter)
 		if !retryable(problem) || pause > c.config.MaxWait {
 			pause = -1
@@ -187,7 +187,7 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-func problemOf(got *answer, attempts int) *Error {
+func problemOf(got *answer, made *call) *Error {
 	var document struct {
 		Type, Title, Detail string
 		Code                Code
@@ -198,7 +198,7 @@ func problemOf(got *answer, attempts int) *Error {
 	return &Error{
 		Status: got.status, Code: document.Code, Type: document.Type, Title: document.Title, Detail: document.Detail,
 		RequestID: got.header.Get("X-Request-Id"), RetryAfter: retryAfter(got.header, time.Now()),
-		RateLimit: rateLimit(got.header), Attempts: attempts,
+		RateLimit: rateLimit(got.header), IdempotencyKey: made.idempotencyKey, Attempts: made.attempts,
 	}
 }
 

@@ -166,6 +166,17 @@ func TestACallWithoutAnswerSaysUnderWhichKeyToAskAgain(t *testing.T) {
 	}
 }
 
+// TestAProblemAfterALostAnswerSaysUnderWhichKeyToAskAgain, since the lost one may have been charged.
+func TestAProblemAfterALostAnswerSaysUnderWhichKeyToAskAgain(t *testing.T) {
+	s := serve(t, lost, problem(503, Overloaded))
+	c, _ := s.client(t, Config{})
+	_, err := c.Director(context.Background(), "1")
+	var answered *Error
+	if !errors.As(err, &answered) || answered.Attempts != 4 || answered.IdempotencyKey == "" || answered.IdempotencyKey != s.keys[0] {
+		t.Errorf("got %+v, want an Error of 4 attempts with the key %s", answered, s.keys[0])
+	}
+}
+
 func TestASuccessWithoutMetaIsNone(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter) {
 		w.Header().Set("X-Request-Id", "01ID")

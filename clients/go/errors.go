@@ -62,6 +62,9 @@ type Error struct {
 	RetryAfter time.Duration
 	// RateLimit is the account's rate after this call.
 	RateLimit RateLimit
+	// IdempotencyKey is the key of the call, for [WithIdempotencyKey]. An attempt before this answer may have been charged though
+	// its own was lost: the same call under this key is not charged again within 10 minutes at the same edge.
+	IdempotencyKey string
 	// Attempts is how often the call was made.
 	Attempts int
 }

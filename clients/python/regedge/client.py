@@ -151,7 +151,7 @@ class Client:
                 if last:
                     raise UnansweredError(error, key, attempt) from error
             else:
-                problem = _problem(status, headers, body, attempt)
+                problem = _problem(status, headers, body, key, attempt)
                 pause = max(pause, problem.retry_after)
                 if last or not _retryable(status) or pause > self._max_wait:
                     raise problem
@@ -303,7 +303,7 @@ def _result(headers: http.client.HTTPMessage, body: bytes, parse: Callable[[Any]
         raise RegedgeError(f"read {what}: {error!r}") from error
 
 
-def _problem(status: int, headers: http.client.HTTPMessage, body: bytes, attempts: int) -> ApiError:
+def _problem(status: int, headers: http.client.HTTPMessage, body: bytes, key: str, attempts: int) -> ApiError:
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
@@ -320,5 +320,6 @@ def _problem(status: int, headers: http.client.HTTPMessage, body: bytes, attempt
         request_id=headers.get("X-Request-Id", ""),
         retry_after=read.retry_after(headers.get("Retry-After")),
         rate_limit=read.rate_limit(headers),
+        idempotency_key=key,
         attempts=attempts,
     )

@@ -21,6 +21,9 @@ class ApiError(RegedgeError):
     code never changes its meaning; it is "" when the answer is not one of the service, such as a
     proxy's page. title and detail are for people. request_id is what support needs to find the
     call. retry_after is in seconds, 0 when the service says none.
+
+    idempotency_key is that of the call. An attempt before this answer may have been charged though its
+    own was lost: the same call with this key is not charged again within 10 minutes at the same edge.
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class ApiError(RegedgeError):
         request_id: str = "",
         retry_after: float = 0,
         rate_limit: Optional[RateLimit] = None,
+        idempotency_key: str = "",
         attempts: int = 1,
     ) -> None:
         self.status = status
@@ -44,6 +48,7 @@ class ApiError(RegedgeError):
         self.request_id = request_id
         self.retry_after = retry_after
         self.rate_limit = rate_limit or RateLimit()
+        self.idempotency_key = idempotency_key
         self.attempts = attempts
         message = f"{status} {code or 'an answer that is not of this service'}"
         if detail:

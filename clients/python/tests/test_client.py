@@ -277,6 +277,12 @@ class ClientTest(unittest.TestCase):
                 client.director("1", idempotency_key="mine")
             self.assertEqual((raised.exception.idempotency_key, raised.exception.attempts), ("mine", 4))
 
+    def test_a_problem_after_a_lost_answer_says_under_which_key_to_ask_again(self):
+        with Service(lost, problem(503, "overloaded")) as service, service.client() as client:
+            with self.assertRaises(ApiError) as raised:
+                client.director("1")
+            self.assertEqual((raised.exception.idempotency_key, raised.exception.attempts), (service.keys[0], 4))
+
     def test_an_attempt_that_hangs_is_repeated(self):
         end = threading.Event()
         with Service(lambda _: end.wait(10), found) as service, service.client(timeout=0.2, max_retries=20) as client:

@@ -138,7 +138,7 @@ export class Client {
       try {
         const response = await this.#attempt(target, key, options.signal);
         if (response.status === 200) return result<T>(response, attempts);
-        const problem = problemOf(response, attempts);
+        const problem = problemOf(response, attempts, key);
         pause = Math.max(pause, problem.retryAfter * 1000);
         if (!retryable(problem.status) || pause > this.#options.maxWait) throw problem;
         failure = problem;
@@ -274,7 +274,7 @@ function result<T>({ headers, body }: Answer, attempts: number): Result<T> {
   };
 }
 
-function problemOf({ status, headers, body }: Answer, attempts: number): ApiError {
+function problemOf({ status, headers, body }: Answer, attempts: number, key: string): ApiError {
   let document: Record<string, unknown> | null = null;
   try {
     document = JSON.parse(body);
@@ -292,5 +292,6 @@ function problemOf({ status, headers, body }: Answer, attempts: number): ApiErro
     retryAfter(headers.get("Retry-After")),
     rateLimit(headers),
     attempts,
+    key,
   );
 }

@@ -59,6 +59,11 @@ export class ApiError extends RegedgeError {
     readonly retryAfter: number,
     readonly rateLimit: RateLimit,
     readonly attempts: number,
+    /**
+     * Of the call. An attempt before this answer may have been charged though its own was lost: the same
+     * call with this key is not charged again within 10 minutes at the same edge.
+     */
+    readonly idempotencyKey = "",
   ) {
     super(
       `${status} ${code || "an answer that is not of this service"}` +

@@ -197,6 +197,13 @@ test("a call without an answer says under which key to ask again", async (t) => 
   assert.match(refused.message, /^no answer after 1 attempts: fetch failed: .*ECONNREFUSED/);
 });
 
+test("a problem after a lost answer says under which key to ask again", async (t) => {
+  const service = await serve(t, lost, problem(503, "overloaded"));
+  const error = await service.client({ maxRetries: 1 }).director("1").catch((error) => error);
+  assert.ok(error instanceof ApiError, String(error));
+  assert.deepEqual([error.idempotencyKey, error.attempts], [service.keys[0], 2]);
+});
+
 test("an attempt that hangs is repeated", async (t) => {
   const service = await serve(t, () => {}, found);
   const result = await service.client({ timeout: 200, maxRetries: 20 }).findLlp("AAA-0001");
